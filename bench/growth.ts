@@ -7,8 +7,8 @@
  *
  * What was invented is counted, and compared with what the API answers, before anything is timed; what was created is checked
  * behind it, and that Beck found nothing wrong with its books. Bars: at most 1.3 times slower; within 50 ms those pages too
- * that only the large one has, of the whole lists by time and of events. A page deep inside of another order or of a filter is
- * walked to (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
+ * that only the large one has, in every order, for coins, states and ranges, and of events. A part of an email is looked for in
+ * all customers (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -53,17 +53,23 @@ const PAGES = [
 ] as const
 
 /** Lists that are read far inside too, with how they are asked for. */
-const WHOLE_LISTS = [
+const HALF_A_YEAR_AGO = new Date(Date.now() - (YEAR_S / 2) * 1_000).toISOString()
+const LISTS = [
   ['payments', '/payments?'],
-  ['customers', '/customers?'],
-] as const
-const WALKED_LISTS = [
   ['payments by amount', '/payments?sort=total&'],
+  ['payments by id', '/payments?sort=id&order=asc&'],
+  ['payments by coin', '/payments?sort=asset&'],
+  ['payments by status', '/payments?sort=status&order=asc&'],
   ['payments of one coin', '/payments?filter_asset=ETH&'],
   ['payments of one status', '/payments?filter_status=completed&'],
+  ['payments but one coin, by status', '/payments?sort=status&filter_asset=ETH&filter_asset_op=is_not&'],
+  ['payments of half a year', `/payments?start_date=${HALF_A_YEAR_AGO}&`],
+  ['payments of 100 to 700, by amount', '/payments?sort=total&total_min=100&total_max=700&'],
+  ['customers', '/customers?'],
   ['customers by orders', '/customers?sort=order_count&'],
-  ['customers by email', '/customers?filter_email=buyer&'],
+  ['customers by email', '/customers?sort=email&'],
 ] as const
+const WALKED_LISTS = [['customers, part of an email', '/customers?filter_email=buyer&']] as const
 
 /** One Beck, its database, and what it has. */
 interface Side {
@@ -90,15 +96,15 @@ try {
   const sides = [await start(few), await start(many)] as const
   for (const side of sides) await checkFilled(side)
   const ratios = [await measureRoad(sides), ...(await measurePages(sides))]
-  const slowest = Math.max(await measureDeepPages(sides[1], WHOLE_LISTS, 9), await measureEvents(sides[1]))
+  const slowest = Math.max(await measureDeepPages(sides[1], LISTS, 5), await measureEvents(sides[1]))
   const walked = await measureDeepPages(sides[1], WALKED_LISTS, 3)
   for (const side of sides) await checkBooks(side)
   const worst = Math.max(...ratios)
   const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
   process.stdout.write(
-    `${MANY} payments: at most ${worst.toFixed(2)} times slower than ${FEW} (bar: ${RATIO_MAX}), any page of whole lists ` +
-      `by time and of events within ${ms(slowest)} (at most ${PAGE_MS_MAX}), deep ones of other orders and filters within ` +
-      `${ms(walked)} (no bar): ${good ? 'met' : 'MISSED'}\n`,
+    `${MANY} payments: at most ${worst.toFixed(2)} times slower than ${FEW} (bar: ${RATIO_MAX}), any page within ` +
+      `${ms(slowest)} (at most ${PAGE_MS_MAX}), of a part of an email within ${ms(walked)} (no bar): ` +
+      `${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1
 } finally {

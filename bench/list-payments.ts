@@ -20,9 +20,10 @@ import { listPayments } from '../src/payments/list-payments.sql.ts'
 import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
 
 const RATIO_MAX = 3
-/** Of any page that nothing filters, in the order of time. */
+/** Of any page. */
 const PAGE_MS_MAX = 50
-const ANY_PAGE = new Set(['first page', 'page 100', 'the middle page', 'the last page'])
+/** A part of an email is looked for in all customers (docs/decisions/0013-lists.md). */
+const WALKED = new Set(['part of an email', 'a rare email'])
 const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
 /** Pages of 25; nine tenths of the payments are the merchant's. */
 const LAST = Math.floor((PAYMENTS * 0.9) / 25)
@@ -70,6 +71,20 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
     'created_at desc, id desc',
   ],
   ['sorted by total', { sort: 'total' }, '', 'net_minor desc, created_at desc, id desc'],
+  [
+    'the middle by total',
+    { sort: 'total', page: MIDDLE },
+    '',
+    'net_minor desc, created_at desc, id desc',
+    (MIDDLE - 1) * 25,
+  ],
+  [
+    'the middle by asset',
+    { sort: 'asset', page: MIDDLE },
+    '',
+    'asset desc, created_at desc, id desc',
+    (MIDDLE - 1) * 25,
+  ],
   ['sorted by status', { sort: 'status' }, '', 'status desc, created_at desc, id desc'],
   ['sorted by asset', { sort: 'asset', order: 'asc' }, '', 'asset, created_at, id'],
 ]
@@ -123,12 +138,12 @@ try {
     ])
     const ratio = rowsMs / directMs
     worst = Math.max(worst, ratio)
-    if (ANY_PAGE.has(name)) slowest = Math.max(slowest, rowsMs + totalMs)
+    if (!WALKED.has(name)) slowest = Math.max(slowest, rowsMs + totalMs)
     process.stdout.write(line(name, [ms(rowsMs), ms(directMs), ratio.toFixed(2), ms(totalMs), ms(countMs)]))
   }
   const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
   process.stdout.write(
-    `worst ratio ${worst.toFixed(2)} (bar: at most ${RATIO_MAX}), any page of all payments within ${ms(slowest)} ` +
+    `worst ratio ${worst.toFixed(2)} (bar: at most ${RATIO_MAX}), any page but one of a part of an email within ${ms(slowest)} ` +
       `(at most ${PAGE_MS_MAX}): ${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1

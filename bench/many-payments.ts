@@ -2,6 +2,7 @@
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { AccountId } from '../src/core/ids.ts'
 import type { Database } from '../src/db/database.ts'
+import { rankPayments } from '../src/payments/payment-ranks.sql.ts'
 
 /** Of the bench's own PostgreSQL, which may be lost. */
 export const BULK_SETTINGS = [
@@ -65,14 +66,9 @@ export async function fillPayments(db: Database, accountId: AccountId, bulk: Bul
     `insert into payment_counts (account_id, asset, status, slot, payments)
      select account_id, asset, status, 0, count(*) from payments group by account_id, asset, status`,
   )
-  // All days but the last are over.
-  await db.query(
-    `insert into daily_payments (account_id, day, payments)
-     select account_id, (created_at at time zone 'UTC')::date, count(*) from payments
-     where created_at < (select date_trunc('day', max(created_at), 'UTC') from payments) group by 1, 2`,
-  )
   await db.query('vacuum (analyze) payments')
   await db.query('vacuum (analyze) customers')
+  for (const id of [accountId, other.id]) while (await rankPayments(db, id, { countedAtOnce: 500_000 })) {}
 }
 
 /** Requests of the last seven days, one in fifty refused, and as many events, of yesterday: of newer ones Beck looks for the payments. */

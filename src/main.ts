@@ -47,6 +47,7 @@ import { gatherWakes, joined, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
 import { startProver, startRowProver } from './workers/prove.ts'
+import { startRanker } from './workers/rank-payments.ts'
 import { startMailer } from './workers/send-mails.ts'
 import { startSettler } from './workers/settle.ts'
 import { startApprovalTender } from './workers/tend-approvals.ts'
@@ -255,6 +256,7 @@ function startWorkers(
     startAddressFiller(gateway),
     startExpirer(gateway),
     startDayCloser(gateway),
+    startRanker(gateway),
     startForgetter(gateway),
     startActChainer(gateway),
     startApprovalTender(gateway),

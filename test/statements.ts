@@ -177,6 +177,15 @@ export function needsOf(texts: readonly Text[], tables: ReadonlySet<string>, com
       for (const column of conflict ? columnsSet(rest.slice(conflict[0].length)) : [])
         need(table, 'update', column)
     }
+    for (const match of text.matchAll(/\bmerge into (\w+)/g)) {
+      const [, table = ''] = match
+      const rest = text.slice(match.index + match[0].length)
+      need(table, 'select')
+      if (/\bwhen not matched then insert\b/.test(rest)) need(table, 'insert')
+      const matched = /^.*?\bwhen matched then update set /.exec(rest)
+      for (const column of matched ? columnsSet(rest.slice(matched[0].length)) : [])
+        need(table, 'update', column)
+    }
     for (const match of text.matchAll(/\bupdate (\w+)(?: (?:as )?(?!set\b)\w+)? set /g))
       for (const column of columnsSet(text.slice(match.index + match[0].length)))
         if (column !== '*' || !computed.has(of)) need(match[1] ?? '', 'update', column)

@@ -16,6 +16,11 @@ export interface ListQuery {
 /** Adds a value to the statement's parameters and returns its placeholder with the cast, `$3::uuid`. */
 export type Bind = (value: unknown, type: string) => string
 
+export const binding =
+  (values: unknown[]): Bind =>
+  (value, type) =>
+    `$${values.push(value)}::${type}`
+
 /** One filter: the value given under its name, and the whole query for filters that come in pairs. */
 export type Filter = (given: string | number, bind: Bind, query: ListQuery, name: string) => string
 

@@ -6,8 +6,9 @@
 import { invalidField } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from './database.ts'
-import { type Bind, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
-import { allRows } from './rows.ts'
+import { type Bind, binding, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
+import type { Asked, Counted, ListPlaces } from './list-places.ts'
+import { allRows, oneRow } from './rows.ts'
 
 export interface Page<Item> {
   readonly items: readonly Item[]
@@ -26,7 +27,7 @@ export interface ListDescription extends Description {
 }
 
 /** A list of all merchants' rows, for whoever runs the whole Beck and nobody else. Its pages are never found by their ids first. */
-export interface WholeList extends Omit<Description, 'days' | 'counters'> {
+export interface WholeList extends Omit<Description, 'places' | 'counters'> {
   readonly account: null
 }
 
@@ -37,6 +38,8 @@ interface Description {
   /** Unique within the account. */
   readonly id: string
   readonly sorts: Readonly<Record<string, string>> & { readonly created_at: string }
+  /** Sorts by which no two rows of an account are alike, beside the id. */
+  readonly distinct?: readonly string[]
   /** Beside `start_date` (created on or after) and `end_date` (created before), which every list has by what it sorts by. */
   readonly filters: Readonly<Record<string, Filter>>
   /** What the filter of the same name implies, added only where rows are read: it spares looking at the rest of them. */
@@ -46,13 +49,15 @@ interface Description {
   /** Where no counters tell the total, it is counted up to here and no further. */
   readonly countedMax?: bigint
   /** Kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
-  readonly counters?: {
-    readonly from: string
-    readonly count: string
-    readonly filters: readonly string[]
-  }
-  /** Rows of each UTC day that is over, by `account_id` and `day`: where a deep page begins, when nothing is filtered. */
-  readonly days?: { readonly from: string; readonly count: string }
+  readonly counters?: Counters
+  /** What the room keeps counted of its lists. */
+  readonly places?: ListPlaces
+}
+
+interface Counters {
+  readonly from: string
+  readonly count: string
+  readonly filters: readonly string[]
 }
 
 /** How far lists are counted that people look at: they want to know whether it is many. */
@@ -61,11 +66,13 @@ const PAGING = ['page', 'limit', 'sort', 'order']
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
 /**
- * A page behind this many rows is deep: its ids are found first, from the end that is nearer, or from the day in which it
- * begins, and its rows fetched after. On an index that holds the order, what is skipped is then never fetched. Before it,
- * the join would cost more than it saves. Figures: docs/decisions/0013-lists.md.
+ * A page behind this many rows is deep: its ids are found first, from the end that is nearer, and its rows fetched after. On an
+ * index that holds the order, what is skipped is then never fetched. Before it, the join would cost more than it saves.
+ * Figures: docs/decisions/0013-lists.md.
  */
 const DEEP_FROM = 1_000n
+/** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
+const PLACED_FROM = 10_000n
 
 /** A list of an account, as its room offers it. */
 export interface AccountList<Item> {
@@ -115,90 +122,110 @@ async function readPage<Row, Item>(
 ): Promise<Page<Item>> {
   const page = wholeNumber(query, 'page', 1, Number.MAX_SAFE_INTEGER)
   const limit = wholeNumber(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
-  const columns = orderBy(description, query)
-  const order = written(columns)
-  const values: unknown[] = []
-  const matches = conditions(description, accountId, query, binding(values))
-  const { from, id } = description
-  const rowValues = [...values]
-  const matching = `from ${from} where ${[matches, ...hints(description, query, binding(rowValues))].join(' and ')}`
+  const order = orderBy(description, query)
   const skipped = BigInt(page - 1) * BigInt(limit)
-
-  const counting = totalOf(description, query, matches)
-  const count = async (): Promise<bigint> => {
-    const { rows } = await db.query<{ total: bigint }>(counting.text, values)
-    return rows[0]?.total ?? 0n
+  const asked: Asked = {
+    db,
+    query,
+    conditions: (narrowed, bind) => conditions(description, accountId, narrowed, bind),
   }
-  const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
-  const read = (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
-    allRows(db, text, [...rowValues, take, skip])
-  const shown = (rows: readonly Row[], total: bigint): Page<Item> => ({
+  const shown = (rows: readonly Row[], { total, isBounded }: Total): Page<Item> => ({
     items: rows.map(itemOf),
     total: Number(total),
-    ...(counting.most !== undefined && total >= counting.most ? { isBounded: true } : {}),
+    ...(isBounded ? { isBounded } : {}),
     page,
     limit,
     totalPages: Number((total + BigInt(limit) - 1n) / BigInt(limit)),
   })
 
   if (skipped < DEEP_FROM || accountId === null) {
-    const rows = await read(
-      `select ${description.columns} ${matching} order by ${order} ${window}`,
-      BigInt(limit),
-      skipped,
+    const values: unknown[] = []
+    const bind = binding(values)
+    const rows = await allRows<Row>(
+      db,
+      `select ${description.columns} from ${description.from} where ${matchesOf(description, asked, bind)}
+       order by ${written(order)} limit ${bind(limit, 'bigint')} offset ${bind(skipped, 'bigint')}`,
+      values,
     )
     // A first page that is not full has shown everything there is.
-    return shown(rows, page === 1 && rows.length < limit ? BigInt(rows.length) : await count())
+    const isAll = page === 1 && rows.length < limit
+    return shown(rows, isAll ? { total: BigInt(rows.length) } : await readTotal(asked, description))
   }
-  const total = await count()
-  if (skipped >= total) return shown([], total)
+  const counted = await readTotal(asked, description)
+  const { total } = counted
+  if (skipped >= total) return shown([], counted)
   const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
-  const fromEnd = total - skipped - take
-  const isNewestFirst = (query.order ?? 'desc') === 'desc'
-  const begin = await findDay(db, description, accountId, query, total, isNewestFirst ? skipped : fromEnd)
-  const newestFirst = columns.map(([column]) => [column, 'desc'] as const)
-  const [nearer, skip] = begin
-    ? [newestFirst, begin.skip]
-    : fromEnd < skipped
-      ? [columns.map(reversed), fromEnd]
-      : [columns, skipped]
-  const older = begin ? `and ${description.sorts.created_at} < '${begin.until}'::timestamptz` : ''
-  const rows = await read(
-    `select ${description.columns} from (select ${id} as found ${matching} ${older} order by ${written(nearer)} ${window}) page
-     join ${from} on ${description.account} = $1::uuid and ${id} = page.found order by ${order}`,
-    take,
-    skip,
-  )
-  return shown(rows, total)
+  return shown(await readDeep<Row>(asked, description, order, counted, { skipped, take }), counted)
 }
 
-/**
- * The day in which a page begins, by the counts of days that are over; null where they do not tell.
- *
- * @param place - Of the page's newest row, from the newest of all.
- * @returns The end of that day, and the rows to skip before it; what is newer than all counted days is walked.
- */
-async function findDay(
-  db: Queryable,
-  { days }: ListDescription,
-  accountId: AccountId,
-  query: ListQuery,
-  total: bigint,
-  place: bigint,
-): Promise<{ until: string; skip: bigint } | null> {
-  const isByTime = (query.sort ?? 'created_at') === 'created_at'
-  if (!days || !isByTime || filtersOf(query).length > 0) return null
-  const { rows } = await db.query<{ until: string; skip: bigint }>(
-    `with days as (
-       select day, ${days.count} as n, sum(${days.count}) over (order by day desc) as upto,
-         $2::numeric - sum(${days.count}) over () as newer
-       from ${days.from} where account_id = $1
-     )
-     select to_char(day + 1, 'YYYY-MM-DD"T00:00:00Z"') as until, $3::numeric - newer - upto + n as skip
-     from days where $3::numeric >= newer and $3::numeric < newer + upto order by day desc limit 1`,
-    [accountId, total, place],
+/** The ids of a page first, from where it begins or from the end that is nearer, and its rows after. */
+async function readDeep<Row>(
+  asked: Asked,
+  description: ListDescription,
+  order: readonly Ordered[],
+  { total, before = 0n }: Total,
+  { skipped, take }: { readonly skipped: bigint; readonly take: bigint },
+): Promise<Row[]> {
+  const { from, id, account, columns } = description
+  const fromEnd = total - skipped - take
+  const isFar = skipped >= PLACED_FROM && fromEnd >= PLACED_FROM
+  const isDescending = order[0]?.[1] === 'desc'
+  const begin = isFar
+    ? await description.places?.begin(asked, before, isDescending ? fromEnd : skipped)
+    : null
+  const [walked, skip] = begin
+    ? [order.map(([column]) => [column, 'asc'] as const), begin.skip]
+    : fromEnd < skipped
+      ? [order.map(reversed), fromEnd]
+      : [order, skipped]
+  const values: unknown[] = []
+  const bind = binding(values)
+  // The account is the first of the values, for the rows too.
+  const parts = begin?.conditions(bind) ?? [matchesOf(description, asked, bind)]
+  const keys = order.map(([column], at) => `${column} as key_${at}`).join(', ')
+  const found = parts.map(
+    (
+      matches,
+      at,
+    ) => `(select ${id} as found, ${keys} from ${from} where ${matches} order by ${written(walked)}
+       limit ${bind(take, 'bigint')} offset ${bind(at === 0 ? skip : 0n, 'bigint')})`,
   )
-  return rows[0] ?? null
+  const byKeys = walked.map(([, direction], at) => [`key_${at}`, direction] as const)
+  return allRows<Row>(
+    asked.db,
+    `select ${columns} from (
+       select found from (${found.join(' union all ')}) parts order by ${written(byKeys)} limit ${bind(take, 'bigint')}) page
+     join ${from} on ${account} = $1::uuid and ${id} = page.found order by ${written(order)}`,
+    values,
+  )
+}
+
+/** What selects the rows that are asked for, with what spares looking at others. */
+const matchesOf = (description: Description, { query, conditions }: Asked, bind: Bind): string =>
+  [conditions(query, bind), ...hints(description, query, bind)].join(' and ')
+
+interface Total extends Partial<Counted> {
+  readonly total: bigint
+  readonly isBounded?: boolean
+}
+
+/** From kept counters where they can tell it, or by what else the room keeps, or by every match, as far as the list counts those. */
+async function readTotal(asked: Asked, { counters, countedMax, from, places }: Description): Promise<Total> {
+  const { db, query } = asked
+  const values: unknown[] = []
+  const matches = asked.conditions(query, binding(values))
+  const isCounted = counters && filtersOf(query).every((name) => counters.filters.includes(name))
+  const counted = isCounted ? null : await places?.count(asked)
+  if (counted) return counted
+  const few = countedMax === undefined ? '' : `limit ${countedMax}`
+  const { total } = await oneRow<{ total: bigint }>(
+    db,
+    isCounted
+      ? `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`
+      : `select count(*) as total from (select from ${from} where ${matches} ${few}) matching`,
+    values,
+  )
+  return { total, isBounded: !isCounted && countedMax !== undefined && total >= countedMax }
 }
 
 const BATCH = 1_000
@@ -235,28 +262,8 @@ async function* readBatches<Row, Item>(
   }
 }
 
-const binding =
-  (values: unknown[]): Bind =>
-  (value, type) =>
-    `$${values.push(value)}::${type}`
-
 const filtersOf = (query: ListQuery): string[] =>
   Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
-
-/** What selects the total, from kept counters where they can tell it, else by every match; and how far it counts those. */
-function totalOf(
-  { counters, countedMax, from }: Description,
-  query: ListQuery,
-  matches: string,
-): { readonly text: string; readonly most?: bigint } {
-  if (counters && filtersOf(query).every((name) => counters.filters.includes(name)))
-    return {
-      text: `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`,
-    }
-  if (countedMax === undefined) return { text: `select count(*) as total from ${from} where ${matches}` }
-  const few = `select from ${from} where ${matches} limit ${countedMax}`
-  return { text: `select count(*) as total from (${few}) few`, most: countedMax }
-}
 
 function conditions(
   list: ListDescription | WholeList,
@@ -297,9 +304,10 @@ function orderBy(list: Description, query: ListQuery): Ordered[] {
   if (!column) throw expected('sort', `one of ${Object.keys(list.sorts).join(', ')}`, sort)
   const order = query.order ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw expected('order', 'asc or desc', order)
-  const { id, sorts } = list
+  const { id, sorts, distinct } = list
   // Equals stand by age; the id alone makes the order total, so that pages never overlap.
-  const columns = column === id ? [id] : [...new Set([column, sorts.created_at, id])]
+  const columns =
+    column === id || distinct?.includes(sort) ? [column] : [...new Set([column, sorts.created_at, id])]
   return columns.map((each) => [each, order])
 }
 

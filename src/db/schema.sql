@@ -384,7 +384,7 @@ create table customers (
   constraint customers_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
-CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
+CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email)) INCLUDE (email, created_at, id);
 CREATE INDEX customers_email_part ON public.customers USING gin (lower(email) gin_trgm_ops) WITH (gin_pending_list_limit='1024');
 CREATE INDEX customers_orders ON public.customers USING btree (account_id, order_count, created_at, id);
 CREATE INDEX customers_spent ON public.customers USING btree (account_id, total_spent_minor, created_at, id);
@@ -406,10 +406,12 @@ create table daily_balances (
 create table daily_payments (
   account_id uuid not null,
   day date not null,
+  asset text not null,
+  status text not null,
   payments bigint not null,
-  constraint daily_payments_payments_check CHECK ((payments > 0)),
-  constraint daily_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint daily_payments_pkey PRIMARY KEY (account_id, day)
+  constraint daily_payments_payments_check CHECK ((payments >= 0)),
+  constraint daily_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_ranks(account_id),
+  constraint daily_payments_pkey PRIMARY KEY (account_id, day, asset, status)
 );
 
 create table daily_rates (
@@ -745,6 +747,18 @@ create table passkeys (
   constraint passkeys_credential_id_key UNIQUE (credential_id)
 );
 
+create table payment_changes (
+  account_id uuid not null,
+  payment_id uuid not null,
+  created_at timestamp with time zone not null,
+  asset text not null,
+  old_status text not null,
+  new_status text not null,
+  old_net_minor bigint not null,
+  new_net_minor bigint not null
+);
+CREATE INDEX payment_changes_made ON public.payment_changes USING btree (account_id, created_at);
+
 create table payment_counts (
   account_id uuid not null,
   asset text not null,
@@ -772,6 +786,28 @@ create table payment_links (
 );
 CREATE INDEX payment_links_created ON public.payment_links USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX payment_links_id ON public.payment_links USING btree (id);
+
+create table payment_ranks (
+  account_id uuid not null,
+  made_before timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint payment_ranks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payment_ranks_pkey PRIMARY KEY (account_id)
+);
+
+create table payment_rungs (
+  account_id uuid not null,
+  sort text not null,
+  net_minor bigint not null,
+  created_at timestamp with time zone not null,
+  id uuid not null,
+  asset text not null,
+  status text not null,
+  payments bigint not null,
+  constraint payment_rungs_payments_check CHECK ((payments >= 0)),
+  constraint payment_rungs_sort_check CHECK ((sort = ANY (ARRAY['total'::text, 'id'::text]))),
+  constraint payment_rungs_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_ranks(account_id),
+  constraint payment_rungs_pkey PRIMARY KEY (account_id, sort, net_minor, created_at, id, asset, status)
+);
 
 create table payments (
   account_id uuid not null,
@@ -845,17 +881,18 @@ create table payments (
   constraint payments_account_id_settlement_currency_fkey FOREIGN KEY (account_id, settlement_currency) REFERENCES accounts(id, currency),
   constraint payments_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, created_at, id);
+CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, created_at, id) INCLUDE (status);
 CREATE INDEX payments_checkout ON public.payments USING btree (account_id, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at, id);
 CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payments_decision_due ON public.payments USING btree (created_at) WHERE decision_due;
-CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id);
-CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
+CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id) INCLUDE (asset, status);
+CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE ((status = ANY (ARRAY['pending'::text, 'detected'::text])) AND (NOT decision_due));
 CREATE INDEX payments_reference ON public.payments USING btree (account_id, reference) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
-CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
+CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id) INCLUDE (asset);
 CREATE TRIGGER new_payments_counted AFTER INSERT ON public.payments REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION count_new_payments();
+CREATE TRIGGER payment_changes_noted AFTER UPDATE OF status, net_minor ON public.payments FOR EACH ROW WHEN (((new.created_at < (statement_timestamp() - '01:00:00'::interval)) AND ((old.status <> new.status) OR (old.net_minor <> new.net_minor)))) EXECUTE FUNCTION note_payment_change();
 CREATE CONSTRAINT TRIGGER payments_counted AFTER DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
 
 create table payout_batches (
@@ -1527,6 +1564,17 @@ BEGIN ATOMIC
             FROM unseen_ends() u(chain, txid, replacement_set, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate, created_at, since_height, send_at, sent_at, refusal, block_height, block_hash, paid_fee_atoms, booked_fee_atoms, fee_bookings, bump_wanted)
            WHERE ((u.chain = ether_of.of_chain) AND (u.sender = ether_of.of_address))))));
 END;
+
+CREATE OR REPLACE FUNCTION public.note_payment_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into payment_changes (account_id, payment_id, created_at, asset, old_status, new_status, old_net_minor, new_net_minor)
+  values (new.account_id, new.id, new.created_at, new.asset, old.status, new.status, old.net_minor, new.net_minor);
+  return null;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION public.refuse_audit_change()
  RETURNS trigger

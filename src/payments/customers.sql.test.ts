@@ -100,7 +100,12 @@ test('order_count and total_spent follow a payment: up when it settles, back whe
 
 test('a part of an email is looked for by its trigrams', async () => {
   const plan = await db.transaction(async (tx) => {
-    await tx.query('set local enable_seqscan = off; set local enable_indexscan = off')
+    await tx.query(
+      `insert into customers (account_id, id, email)
+       select a.id, gen_random_uuid(), 'buyer' || n || '@example.com'
+       from (select id from accounts limit 1) a, generate_series(1, 5000) n`,
+    )
+    await tx.query('analyze customers')
     const { rows } = await tx.query<{ 'QUERY PLAN': string }>(
       `explain (costs off) select from customers where ${hasPart('email', '$1')}`,
       [partOf('Ann@')],

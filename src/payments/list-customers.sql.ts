@@ -34,6 +34,7 @@ const CUSTOMERS: ListDescription = {
     total_spent: 'c.total_spent_minor',
     created_at: 'c.created_at',
   } satisfies Record<(typeof CUSTOMER_SORTS)[number], string>,
+  distinct: ['email'],
   filters: {
     filter_id: exactId('cus', 'c.id'),
     filter_email: substring('c.email'),

@@ -12,6 +12,7 @@ import {
   operator,
   substring,
 } from '../db/list-filters.ts'
+import { PAYMENT_PLACES } from './list-places.sql.ts'
 import { PAYMENT_STATUSES, type Payment } from './payment.ts'
 
 /** What a list shows of a payment. */
@@ -67,7 +68,7 @@ const PAYMENTS: ListDescription = {
     count: 'p.payments',
     filters: ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op'],
   },
-  days: { from: 'daily_payments', count: 'payments' },
+  places: PAYMENT_PLACES,
 }
 
 export const listPayments = pagesOf(listOf<ListedPayment>(PAYMENTS))

@@ -12,7 +12,8 @@ create table customers (
   total_spent_minor bigint not null default 0 check (total_spent_minor >= 0),
   primary key (account_id, id)
 );
-create unique index customers_email on customers (account_id, lower(email));
+-- With what a list sorted by email asks for besides, so that what is skipped is not fetched.
+create unique index customers_email on customers (account_id, lower(email)) include (email, created_at, id);
 -- One for each order a list can have, as for payments below (docs/decisions/0013-lists.md).
 create index customers_created on customers (account_id, created_at desc, id desc);
 create index customers_orders on customers (account_id, order_count, created_at, id);
@@ -108,9 +109,9 @@ create table payments (
 );
 -- One for each order a list can have, read backwards for the newest or largest first (docs/decisions/0013-lists.md).
 create index payments_created on payments (account_id, created_at, id);
-create index payments_status on payments (account_id, status, created_at, id);
-create index payments_asset on payments (account_id, asset, created_at, id);
-create index payments_net on payments (account_id, net_minor, created_at, id);
+create index payments_status on payments (account_id, status, created_at, id) include (asset);
+create index payments_asset on payments (account_id, asset, created_at, id) include (status);
+create index payments_net on payments (account_id, net_minor, created_at, id) include (asset, status);
 -- A merchant finds a payment by what he calls it, be it what he calls all of them: a hash would walk through its equals
 -- for each payment that is made.
 create index payments_reference on payments (account_id, reference) where reference is not null;
@@ -118,7 +119,8 @@ create index payments_customer on payments (account_id, customer_id, created_at 
 -- What a checkout left behind: its page tells of coins that came for an earlier price.
 create index payments_checkout on payments (account_id, checkout_session_id) where checkout_session_id is not null;
 create index payments_decision_due on payments (created_at) where decision_due;
-create index payments_open on payments (chain, expires_at) where status in ('pending', 'detected');
+-- Just what the end of windows asks for: of less, lists of one status would be read from it, unsorted, for it is small.
+create index payments_open on payments (chain, expires_at) where status in ('pending', 'detected') and not decision_due;
 
 -- How many payments there are, so that a list need not count millions: the sum over the slots, exact in every snapshot.
 -- A connection counts in a slot of its own, for two transactions that count in one row wait for each other. A slot can
@@ -167,14 +169,62 @@ $$;
 create trigger new_payments_counted after insert on payments
   referencing new table as made for each statement execute function count_new_payments();
 
--- How many payments each UTC day brought an account, counted when it is over for a day: what is kept never changes. They say
--- in which day a page of a long list begins. A day without payments has no row.
-create table daily_payments (
-  account_id uuid not null references accounts (id),
-  day date not null,
-  payments bigint not null check (payments > 0),
-  primary key (account_id, day)
+-- Where a page that is deep inside of a list begins, so that what stands before it is not walked through
+-- (docs/decisions/0081-ranks.md): an account's payments made before `made_before` are counted in daily_payments and
+-- payment_rungs as they were in one snapshot, less what payment_changes has seen of them since.
+create table payment_ranks (
+  account_id uuid primary key references accounts (id),
+  made_before timestamptz not null default '-infinity'
 );
+
+-- By UTC day.
+create table daily_payments (
+  account_id uuid not null references payment_ranks (account_id),
+  day date not null,
+  asset text not null,
+  status text not null,
+  payments bigint not null check (payments >= 0),
+  primary key (account_id, day, asset, status)
+);
+
+-- By where they stand when sorted: from this rung on, up to the next. Sorted by id, only the id tells one rung from another.
+create table payment_rungs (
+  account_id uuid not null references payment_ranks (account_id),
+  sort text not null check (sort in ('total', 'id')),
+  net_minor bigint not null,
+  created_at timestamptz not null,
+  id uuid not null,
+  asset text not null,
+  status text not null,
+  payments bigint not null check (payments >= 0),
+  primary key (account_id, sort, net_minor, created_at, id, asset, status)
+);
+
+-- What changed of payments that may be counted already. Who counts waits for an hour longer than this does, so that no
+-- transaction is under way any more that did not note its change; what is noted of one that is not counted yet counts for nothing.
+create table payment_changes (
+  account_id uuid not null,
+  payment_id uuid not null,
+  created_at timestamptz not null,
+  asset text not null,
+  old_status text not null,
+  new_status text not null,
+  old_net_minor bigint not null,
+  new_net_minor bigint not null
+);
+create index payment_changes_made on payment_changes (account_id, created_at);
+
+create function note_payment_change() returns trigger language plpgsql as $$
+begin
+  insert into payment_changes (account_id, payment_id, created_at, asset, old_status, new_status, old_net_minor, new_net_minor)
+  values (new.account_id, new.id, new.created_at, new.asset, old.status, new.status, old.net_minor, new.net_minor);
+  return null;
+end
+$$;
+create trigger payment_changes_noted after update of status, net_minor on payments for each row
+  when (new.created_at < statement_timestamp() - interval '1 hour'
+    and (old.status <> new.status or old.net_minor <> new.net_minor))
+  execute function note_payment_change();
 
 -- The same of customers, of which only the number is asked.
 create table customer_counts (

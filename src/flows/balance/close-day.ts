@@ -13,7 +13,6 @@ import {
   listDaysToClose,
   markDayClosed,
 } from '../../ledger/daily-balances.sql.ts'
-import { countPaymentsOfDayBefore } from '../../payments/daily-payments.sql.ts'
 import { type DailyRate, listClosingRates, recordDailyRates } from '../../rates/daily-rates.sql.ts'
 import { fiatValue } from '../../rates/quote.ts'
 import type { Rate } from '../../rates/rates.ts'
@@ -58,7 +57,6 @@ export async function closeNextDay(gateway: Pick<Gateway, 'db' | 'log'>): Promis
     for (const accountId of unsound) await raiseUnsound(gateway, day, accountId)
     await insertDailyBalances(gateway.db, day, closes)
   }
-  await countPaymentsOfDayBefore(gateway.db, day)
   await markDayClosed(gateway.db, day)
   gateway.log.debug({ day }, 'the day is closed')
   return true

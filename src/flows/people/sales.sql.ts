@@ -61,16 +61,18 @@ const readYesterdayByNow = (db: Queryable, accountId: AccountId, zone: string) =
     [accountId, zone],
   )
 
-/** By the counts of the UTC days that are over; of the first day and of what is newer than them, each payment. */
+/** By the counts of UTC days where they are kept; of the first day and of what is newer than them, each payment. */
 const countCreated = (db: Queryable, accountId: AccountId) =>
   db.query<{ created: number }>(
     `with bounds as (
        select since, (since at time zone 'UTC')::date + 1 as first_day,
          greatest((since at time zone 'UTC')::date + 1,
-           (select max(day) + 1 from daily_payments where account_id = $1)) as open_day
+           (select (made_before at time zone 'UTC')::date from payment_ranks
+            where account_id = $1 and made_before > '-infinity')) as open_day
        from (select now() - interval '30 days' as since) s
      )
-     select ((select coalesce(sum(d.payments), 0) from daily_payments d where d.account_id = $1 and d.day >= first_day)
+     select ((select coalesce(sum(d.payments), 0) from daily_payments d where d.account_id = $1
+         and d.day >= first_day and d.day < open_day)
        + (select count(*) from payments p where p.account_id = $1 and p.created_at >= since
             and p.created_at < first_day::timestamp at time zone 'UTC')
        + (select count(*) from payments p where p.account_id = $1

@@ -1,0 +1,34 @@
+/** What a room may keep counted of its lists: how many match, and where a page begins that is deep inside. */
+import type { Queryable } from './database.ts'
+import type { Bind, ListQuery } from './list-filters.ts'
+
+/** What a list is asked, for who knows by other means how many that are, and where. */
+export interface Asked {
+  readonly db: Queryable
+  readonly query: ListQuery
+  /** What a query's filters mean. The first value that is bound is the account. */
+  conditions(query: ListQuery, bind: Bind): string
+}
+
+export interface ListPlaces {
+  /** How many match, where counters do not tell; null when it is not known either. */
+  count(asked: Asked): Promise<Counted | null>
+  /**
+   * @param before - As it was counted; 0 where it was not.
+   * @param place - Of a row among all that match, in ascending order, from 0.
+   * @returns Null when it is not known.
+   */
+  begin(asked: Asked, before: bigint, place: bigint): Promise<Begin | null>
+}
+
+export interface Counted {
+  readonly total: bigint
+  /** So many stand before all of those, and would match but for the range that was asked for. */
+  readonly before: bigint
+}
+
+export interface Begin {
+  /** That place is so many rows behind the first that meets the first condition. What meets a later one stands behind all of those. */
+  conditions(bind: Bind): readonly string[]
+  readonly skip: bigint
+}

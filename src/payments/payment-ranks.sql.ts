@@ -1,0 +1,220 @@
+/**
+ * Keeps count of the payments of long lists: by day, and by where they stand when sorted (docs/decisions/0081-ranks.md). A turn
+ * adds what was made meanwhile and moves what changed, as one snapshot has both; list-places.sql.ts reads it.
+ */
+import type { AccountId } from '../core/ids.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
+import { type Bind, binding } from '../db/list-filters.ts'
+import { allRows, firstRow, oneRow } from '../db/rows.ts'
+
+/** Shorter lists are walked through in a few milliseconds, from whichever end is nearer. */
+export const RANKED_FROM = 20_000
+/** A rung that comes to stand for twice as many is split. */
+export const RUNG = 16_384
+/** So old is what is counted: an hour older than what notes its changes (`note_payment_change`). */
+const COUNTED_AFTER = `interval '2 hours'`
+/** An account is counted so often. */
+const COUNTED_EVERY = `interval '1 hour'`
+/** So many payments are counted in a transaction, for the first time of a long list. */
+const COUNTED_AT_ONCE = 100_000
+
+/** By which columns rungs stand, by the sort's name in the contract. */
+export const RUNG_SORTS = { total: ['net_minor', 'created_at', 'id'], id: ['id'] } as const
+export type RungSort = keyof typeof RUNG_SORTS
+
+/** Where a row stands, to be compared. @param alias - Of payments, of changes or of rungs. */
+export const keyOf = (sort: RungSort, alias: string): string =>
+  `(${RUNG_SORTS[sort].map((column) => `${alias}.${column}`).join(', ')})`
+
+/** The columns that a rung has when it begins with this row. */
+const rungAt = (sort: RungSort, alias: string): string =>
+  ['net_minor', 'created_at', 'id']
+    .map((column) =>
+      RUNG_SORTS[sort].some((each) => each === column) ? `${alias}.${column}` : UNTOLD[column],
+    )
+    .join(', ')
+const UNTOLD: Readonly<Record<string, string>> = {
+  net_minor: '0::bigint',
+  created_at: `'-infinity'::timestamptz`,
+}
+/** Whatever there is stands behind it. */
+const FIRST_RUNG = `0::bigint, '-infinity'::timestamptz, '00000000-0000-0000-0000-000000000000'::uuid`
+
+/** Each change of a payment that was counted, as what it takes away and what it adds. `p` has its columns, and `n`. */
+export const CHANGES = `select c.account_id, c.payment_id as id, c.created_at, c.asset, c.old_status as status,
+    c.old_net_minor as net_minor, -1::bigint as n from payment_changes c
+  union all select c.account_id, c.payment_id, c.created_at, c.asset, c.new_status, c.new_net_minor, 1 from payment_changes c`
+
+/** An account whose count is behind: of many payments, or with changes that would heap up. Null when none is. */
+export const findAccountToRank = async (db: Queryable): Promise<AccountId | null> =>
+  (
+    await firstRow<{ id: AccountId }>(
+      db,
+      `select a.account_id as id from (
+         select account_id from payment_counts group by account_id having sum(payments) >= $1
+         union select account_id from payment_changes
+       ) a
+       left join payment_ranks r using (account_id)
+       cross join lateral (select coalesce(r.made_before, '-infinity') as made_before) counted
+       where counted.made_before < now() - ${COUNTED_AFTER} - ${COUNTED_EVERY}
+         and (exists (select from payments p where p.account_id = a.account_id and p.created_at >= counted.made_before
+                and p.created_at < now() - ${COUNTED_AFTER})
+           or exists (select from payment_changes c where c.account_id = a.account_id
+                and c.created_at < now() - ${COUNTED_AFTER}))
+       limit 1`,
+      [RANKED_FROM],
+    )
+  )?.id ?? null
+
+/**
+ * Counts what the account made since it was counted last, until two hours ago, and what changed of what was counted. Whoever
+ * else counts it meanwhile begins anew.
+ *
+ * @returns Whether there is more to count at once.
+ */
+export const rankPayments = (
+  db: Database,
+  accountId: AccountId,
+  { countedAtOnce = COUNTED_AT_ONCE, rung = RUNG }: { countedAtOnce?: number; rung?: number } = {},
+): Promise<boolean> =>
+  db.transaction(async (tx) => {
+    await tx.query('set transaction isolation level repeatable read')
+    const { since } = await oneRow<{ since: string }>(
+      tx,
+      `insert into payment_ranks (account_id) values ($1)
+       on conflict (account_id) do update set made_before = payment_ranks.made_before returning made_before::text as since`,
+      [accountId],
+    )
+    const { until, isMore } = await oneRow<{ until: string; isMore: boolean }>(
+      tx,
+      `select until::text, until < most as "isMore"
+       from (select date_trunc('minute', now()) - ${COUNTED_AFTER} as most) m cross join lateral (
+         select greatest($2::timestamptz, least(most, (select created_at from payments p
+           where p.account_id = $1 and p.created_at > $2::timestamptz order by p.created_at offset $3 limit 1))) as until) u`,
+      [accountId, since, countedAtOnce],
+    )
+    const span = [accountId, since, until]
+    await tx.query(countByDay, span)
+    for (const sort of ['total', 'id'] as const) {
+      await tx.query(countByRung(sort), span)
+      await splitRungs(tx, sort, accountId, until, rung)
+    }
+    await tx.query('delete from payment_changes where account_id = $1 and created_at < $2', [
+      accountId,
+      until,
+    ])
+    await tx.query('update payment_ranks set made_before = $2 where account_id = $1', [accountId, until])
+    return isMore
+  })
+
+/** What is new, and what changed of what was counted: `p`, with how many times it counts more than before. */
+const DIFFERENCES = `(select account_id, id, created_at, asset, status, net_minor, 1::bigint as n from payments
+    where account_id = $1 and created_at >= $2::timestamptz and created_at < $3::timestamptz
+  union all select account_id, id, created_at, asset, status, net_minor, n from (${CHANGES}) c
+    where account_id = $1 and created_at < $2::timestamptz) p`
+
+const countByDay = `
+  merge into daily_payments counted
+  using (select (p.created_at at time zone 'UTC')::date as day, p.asset, p.status, sum(p.n) as n from ${DIFFERENCES}
+    group by 1, 2, 3 having sum(p.n) <> 0) more
+  on counted.account_id = $1 and counted.day = more.day and counted.asset = more.asset and counted.status = more.status
+  when matched then update set payments = counted.payments + more.n
+  when not matched then insert (account_id, day, asset, status, payments)
+    values ($1, more.day, more.asset, more.status, more.n)`
+
+/** Rungs and payments are sorted together: a payment stands on the last rung before it. */
+const countByRung = (sort: RungSort): string => {
+  const key = RUNG_SORTS[sort].join(', ')
+  return `
+  merge into payment_rungs counted
+  using (
+    with rungs as materialized (
+      select row_number() over (order by net_minor, created_at, id) as rung, r.* from (
+        select net_minor, created_at, id from payment_rungs where account_id = $1 and sort = '${sort}'
+        union select ${FIRST_RUNG}) r (net_minor, created_at, id)
+    ), placed as (
+      select max(rung) over (order by ${key}, rung rows unbounded preceding) as rung, asset, status, n from (
+        select rung, ${key}, null as asset, null as status, 0::bigint as n from rungs
+        union all select null, ${key}, asset, status, n from ${DIFFERENCES}) both_sorted
+    )
+    select net_minor, created_at, id, asset, status, sum(n) as n from placed join rungs using (rung)
+    where n <> 0 group by 1, 2, 3, 4, 5 having sum(n) <> 0) more
+  on counted.account_id = $1 and counted.sort = '${sort}' and counted.net_minor = more.net_minor
+    and counted.created_at = more.created_at and counted.id = more.id
+    and counted.asset = more.asset and counted.status = more.status
+  when matched then update set payments = counted.payments + more.n
+  when not matched then insert (account_id, sort, net_minor, created_at, id, asset, status, payments)
+    values ($1, '${sort}', more.net_minor, more.created_at, more.id, more.asset, more.status, more.n)`
+}
+
+interface Rung {
+  readonly net_minor: bigint
+  readonly created_at: string
+  readonly id: string
+}
+const TYPES = { net_minor: 'bigint', created_at: 'timestamptz', id: 'uuid' } as const
+
+/** Where a rung stands, to be compared with {@link keyOf}. */
+export const keyOfRung = (sort: RungSort, rung: Rung, bind: Bind): string =>
+  `(${RUNG_SORTS[sort].map((column) => bind(rung[column], TYPES[column])).join(', ')})`
+
+/** Those that stand for too many are counted anew, in even parts, from the rung up to the next. */
+async function splitRungs(
+  tx: Tx,
+  sort: RungSort,
+  accountId: AccountId,
+  until: string,
+  size: number,
+): Promise<void> {
+  const large = await allRows<Rung & { parts: bigint; next: Rung | null }>(
+    tx,
+    `select net_minor, created_at::text, id, payments / $3::bigint as parts, next from (
+       select net_minor, created_at, id, sum(payments)::bigint as payments,
+         lead(jsonb_build_object('net_minor', net_minor::text, 'created_at', created_at, 'id', id))
+           over (order by net_minor, created_at, id) as next
+       from payment_rungs where account_id = $1 and sort = $2 group by net_minor, created_at, id) rungs
+     where payments >= 2 * $3::bigint`,
+    [accountId, sort, size],
+  )
+  for (const { parts, next, ...rung } of large) {
+    await tx.query(
+      `delete from payment_rungs where account_id = $1 and sort = $2
+         and (net_minor, created_at, id) = ($3::bigint, $4::timestamptz, $5::uuid)`,
+      [accountId, sort, rung.net_minor, rung.created_at, rung.id],
+    )
+    const values: unknown[] = []
+    await tx.query(split(sort, { accountId, until, parts, rung, next }, binding(values)), values)
+  }
+}
+
+interface Split {
+  readonly accountId: AccountId
+  readonly until: string
+  readonly parts: bigint
+  readonly rung: Rung
+  readonly next: Rung | null
+}
+
+/** The order is read off the index. The first part keeps the rung. */
+function split(sort: RungSort, { accountId, until, parts, rung, next }: Split, bind: Bind): string {
+  const account = bind(accountId, 'uuid')
+  const order = RUNG_SORTS[sort].map((column) => `p.${column}`).join(', ')
+  const first = `${bind(rung.net_minor, 'bigint')}, ${bind(rung.created_at, 'timestamptz')}, ${bind(rung.id, 'uuid')}`
+  return `
+    with found as (
+      select p.net_minor, p.created_at, p.id, p.asset, p.status, row_number() over (order by ${order}) - 1 as place
+      from payments p where p.account_id = ${account} and p.created_at < ${bind(until, 'timestamptz')}
+        and ${keyOf(sort, 'p')} >= ${keyOfRung(sort, rung, bind)}
+        ${next ? `and ${keyOf(sort, 'p')} < ${keyOfRung(sort, next, bind)}` : ''}
+    ), parts as (
+      select found.*, place * ${bind(parts, 'bigint')} / (select count(*) from found) as part from found
+    ), heads as (
+      select distinct on (part) part, net_minor, created_at, id from parts order by part, place
+    )
+    insert into payment_rungs (account_id, sort, net_minor, created_at, id, asset, status, payments)
+    select ${account}, '${sort}', rung.net_minor, rung.created_at, rung.id, p.asset, p.status, count(*)
+    from parts p join heads using (part) cross join lateral (
+      select * from (values (${first})) first (net_minor, created_at, id) where part = 0
+      union all select ${rungAt(sort, 'heads')} where part > 0) rung
+    group by 1, 2, 3, 4, 5, 6, 7`
+}
