@@ -117,8 +117,8 @@ try {
     const counted = `select count(*) as total ${matching}`
     const { statements, page } = await record(db, account.id, query)
     // A deep page asks for the total first.
-    const total = statements.find(({ text }) => text.includes(' as total '))
-    const rows = statements.filter((statement) => statement !== total)
+    const totals = statements.filter(({ text }) => / as (total|few|upto)\b/.test(text))
+    const rows = statements.filter((statement) => !totals.includes(statement))
     assert.ok(rows.length > 0)
     const direct = { text: plain, values: [account.id] }
     const { rows: wanted } = await db.query<{ id: string }>(plain, [account.id])
@@ -132,10 +132,11 @@ try {
     assert.equal(page.total, Number(count[0]?.total), name)
     const [directMs = 0, ...rowsMsEach] = await timeInTurns(db, [direct, ...rows])
     const rowsMs = rowsMsEach.reduce((sum, each) => sum + each, 0)
-    const [countMs = 0, totalMs = 0] = await timeInTurns(db, [
+    const [countMs = 0, ...totalMsEach] = await timeInTurns(db, [
       { text: counted, values: [account.id] },
-      ...(total ? [total] : []),
+      ...totals,
     ])
+    const totalMs = totalMsEach.reduce((sum, each) => sum + each, 0)
     const ratio = rowsMs / directMs
     worst = Math.max(worst, ratio)
     if (!WALKED.has(name)) slowest = Math.max(slowest, rowsMs + totalMs)

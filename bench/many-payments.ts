@@ -29,7 +29,7 @@ export interface Bulk {
   readonly customers: number
 }
 
-/** In the order of time; a third with an email. Counters and closed days are kept as Beck keeps them. */
+/** In the order of time; a third with an email. Counters and ranks are kept as Beck keeps them. */
 export async function fillPayments(db: Database, accountId: AccountId, bulk: Bulk): Promise<void> {
   const other = await insertAccount(db, {
     name: 'Other',

@@ -1,6 +1,6 @@
 /** Days that are over: what happened just now becomes what happened days ago. For a development database only. */
 import type { AccountId } from '../src/core/ids.ts'
-import type { Database } from '../src/db/database.ts'
+import type { Database, Tx } from '../src/db/database.ts'
 
 /** Tables of one account, the column that says when a row was made, and all that move with it. */
 const TABLES: readonly (readonly [table: string, made: string, ...columns: string[]])[] = [
@@ -30,6 +30,7 @@ export async function moveBack(
         daysAgo,
       ])
     }
+    await forgetCounts(tx)
   })
 }
 
@@ -41,7 +42,13 @@ export async function reopenDays(db: Database, accountId: AccountId, daysAgo: nu
       daysAgo,
     ])
     await tx.query('delete from daily_balances')
-    await tx.query('delete from daily_payments')
+    await forgetCounts(tx)
     await tx.query('delete from closed_days')
   })
+}
+
+/** What was counted of payments was counted where they stood. */
+async function forgetCounts(tx: Tx): Promise<void> {
+  for (const table of ['daily_payments', 'payment_rungs', 'payment_changes', 'payment_ranks'])
+    await tx.query(`delete from ${table}`)
 }

@@ -13,6 +13,12 @@ export interface ListQuery {
   readonly [filter: string]: string | number | undefined
 }
 
+const PAGING = ['page', 'limit', 'sort', 'order']
+
+/** The names of what is filtered by. */
+export const filtersOf = (query: ListQuery): string[] =>
+  Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
+
 /** Adds a value to the statement's parameters and returns its placeholder with the cast, `$3::uuid`. */
 export type Bind = (value: unknown, type: string) => string
 

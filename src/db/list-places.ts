@@ -10,21 +10,26 @@ export interface Asked {
   conditions(query: ListQuery, bind: Bind): string
 }
 
+/** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
+export const PLACED_FROM = 10_000n
+
 export interface ListPlaces {
-  /** How many match, where counters do not tell; null when it is not known either. */
+  /** How many match, where counters do not tell; null when it is not known either, or walked through as soon. */
   count(asked: Asked): Promise<Counted | null>
   /**
-   * @param before - As it was counted; 0 where it was not.
+   * @param before - As it was counted, if it was.
    * @param place - Of a row among all that match, in ascending order, from 0.
    * @returns Null when it is not known.
    */
-  begin(asked: Asked, before: bigint, place: bigint): Promise<Begin | null>
+  begin(asked: Asked, before: bigint | undefined, place: bigint): Promise<Begin | null>
 }
 
 export interface Counted {
   readonly total: bigint
   /** So many stand before all of those, and would match but for the range that was asked for. */
   readonly before: bigint
+  /** It is known where its pages begin, too. */
+  readonly isPlaced: boolean
 }
 
 export interface Begin {

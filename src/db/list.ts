@@ -6,8 +6,16 @@
 import { invalidField } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from './database.ts'
-import { type Bind, binding, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
-import type { Asked, Counted, ListPlaces } from './list-places.ts'
+import {
+  type Bind,
+  binding,
+  expected,
+  type Filter,
+  filtersOf,
+  instantBound,
+  type ListQuery,
+} from './list-filters.ts'
+import { type Asked, type Counted, type ListPlaces, PLACED_FROM } from './list-places.ts'
 import { allRows, oneRow } from './rows.ts'
 
 export interface Page<Item> {
@@ -62,7 +70,6 @@ interface Counters {
 
 /** How far lists are counted that people look at: they want to know whether it is many. */
 export const COUNTED_MAX = 10_000n
-const PAGING = ['page', 'limit', 'sort', 'order']
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
 /**
@@ -71,8 +78,6 @@ const LIMIT_MAX = 100
  * Figures: docs/decisions/0013-lists.md.
  */
 const DEEP_FROM = 1_000n
-/** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
-const PLACED_FROM = 10_000n
 
 /** A list of an account, as its room offers it. */
 export interface AccountList<Item> {
@@ -163,7 +168,7 @@ async function readDeep<Row>(
   asked: Asked,
   description: ListDescription,
   order: readonly Ordered[],
-  { total, before = 0n }: Total,
+  { total, before }: Total,
   { skipped, take }: { readonly skipped: bigint; readonly take: bigint },
 ): Promise<Row[]> {
   const { from, id, account, columns } = description
@@ -214,18 +219,18 @@ async function readTotal(asked: Asked, { counters, countedMax, from, places }: D
   const { db, query } = asked
   const values: unknown[] = []
   const matches = asked.conditions(query, binding(values))
-  const isCounted = counters && filtersOf(query).every((name) => counters.filters.includes(name))
-  const counted = isCounted ? null : await places?.count(asked)
-  if (counted) return counted
-  const few = countedMax === undefined ? '' : `limit ${countedMax}`
-  const { total } = await oneRow<{ total: bigint }>(
-    db,
-    isCounted
-      ? `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`
-      : `select count(*) as total from (select from ${from} where ${matches} ${few}) matching`,
-    values,
+  const read = (text: string) => oneRow<{ total: bigint }>(db, text, values)
+  if (counters && filtersOf(query).every((name) => counters.filters.includes(name)))
+    return read(`select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`)
+  if (countedMax === undefined)
+    return (await places?.count(asked)) ?? read(`select count(*) as total from ${from} where ${matches}`)
+  const { total } = await read(
+    `select count(*) as total from (select from ${from} where ${matches} limit ${countedMax}) few`,
   )
-  return { total, isBounded: !isCounted && countedMax !== undefined && total >= countedMax }
+  if (total < countedMax) return { total }
+  const counted = await places?.count(asked)
+  // Pages that would be walked to are not offered to people.
+  return counted?.isPlaced ? counted : { total, isBounded: true }
 }
 
 const BATCH = 1_000
@@ -262,9 +267,6 @@ async function* readBatches<Row, Item>(
   }
 }
 
-const filtersOf = (query: ListQuery): string[] =>
-  Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
-
 function conditions(
   list: ListDescription | WholeList,
   accountId: AccountId | null,
@@ -280,8 +282,9 @@ function conditions(
     ['end_date', instantBound(list.sorts.created_at, '<')],
     ...Object.entries(list.filters),
   ])
-  for (const [name, given] of Object.entries(query)) {
-    if (given === undefined || PAGING.includes(name)) continue
+  for (const name of filtersOf(query)) {
+    const given = query[name]
+    if (given === undefined) continue
     const filter = filters.get(name)
     if (!filter) throw invalidField(name, 'unknown_parameter', `there is no parameter ${name} here`)
     all.push(filter(given, bind, query, name))

@@ -43,7 +43,7 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   customer_counts: WRITE,
   customers: WRITE,
   daily_balances: ADD,
-  daily_payments: ['select', 'insert', 'update (payments)'],
+  daily_payments: [...TURN, 'update (payments)'],
   daily_rates: WRITE,
   deliveries: ALL,
   delivery_attempts: ADD,

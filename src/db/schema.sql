@@ -384,7 +384,7 @@ create table customers (
   constraint customers_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
-CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email)) INCLUDE (email, created_at, id);
+CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email)) INCLUDE (email, id);
 CREATE INDEX customers_email_part ON public.customers USING gin (lower(email) gin_trgm_ops) WITH (gin_pending_list_limit='1024');
 CREATE INDEX customers_orders ON public.customers USING btree (account_id, order_count, created_at, id);
 CREATE INDEX customers_spent ON public.customers USING btree (account_id, total_spent_minor, created_at, id);
@@ -755,7 +755,8 @@ create table payment_changes (
   old_status text not null,
   new_status text not null,
   old_net_minor bigint not null,
-  new_net_minor bigint not null
+  new_net_minor bigint not null,
+  noted_at timestamp with time zone not null default now()
 );
 CREATE INDEX payment_changes_made ON public.payment_changes USING btree (account_id, created_at);
 

@@ -3,15 +3,19 @@
  * (payment-ranks.sql.ts) and by each payment that is newer. It is told for filters of coin and status, and for the range by
  * which the list is sorted; with any other, null: those have to be walked through.
  */
+import { invariant } from '../core/errors.ts'
 import { fiatFromNumber } from '../core/money.ts'
 import { parseInstant } from '../core/time.ts'
-import { type Bind, binding, type ListQuery } from '../db/list-filters.ts'
-import type { Asked, Begin, Counted, ListPlaces } from '../db/list-places.ts'
-import { firstRow } from '../db/rows.ts'
+import { type Bind, binding, filtersOf, type ListQuery } from '../db/list-filters.ts'
+import { type Asked, type Begin, type Counted, type ListPlaces, PLACED_FROM } from '../db/list-places.ts'
+import { firstRow, oneRow } from '../db/rows.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type RungSort } from './payment-ranks.sql.ts'
 
 const WORDS = ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op']
-const PAGING = ['page', 'limit', 'sort', 'order']
+/** No page has more rows (contract, Limits). */
+const PAGE_MAX = 100n
+/** So many are walked through as soon as it is told how many they are; and no page of them is far from either end. */
+const FEW = 2n * PLACED_FROM
 
 /** A range of payments: from one bound on, and before another. */
 interface Range {
@@ -43,7 +47,11 @@ const RANGES: readonly Range[] = [
     to: 'total_max',
     sort: 'total',
     type: 'bigint',
-    boundOf: (given, isTo) => (fiatFromNumber(Number(given)) ?? 0n) + (isTo ? 1n : 0n),
+    boundOf(given, isTo) {
+      const minor = fiatFromNumber(Number(given))
+      invariant(minor !== null, 'what is given was read as a filter')
+      return minor + (isTo ? 1n : 0n)
+    },
     countBefore: countBelowTotal,
   },
 ]
@@ -51,29 +59,45 @@ const RANGES: readonly Range[] = [
 export const PAYMENT_PLACES: ListPlaces = {
   async count(asked) {
     const range = rangeOf(asked.query)
-    return range ? countRange(asked, range) : null
+    if (!range || (await isFew(asked, range))) return null
+    const counted = await countRange(asked, range)
+    return counted && { ...counted, isPlaced: range.sort === sortOf(asked.query) }
   },
 
   async begin(asked, before, place) {
     const { query } = asked
-    const sort = query.sort ?? 'created_at'
+    const sort = sortOf(query)
     const range = rangeOf(query)
-    if (range === undefined || (range && range.sort !== sort)) return null
+    // A range that was not counted begins nobody knows where.
+    if (range === undefined || (range && (range.sort !== sort || before === undefined))) return null
+    const outside = before ?? 0n
     const begin = await (sort === 'total' || sort === 'id'
-      ? findRung(asked, sort, before + place)
-      : findDay(asked, sort, before + place))
+      ? findRung(asked, sort, outside + place)
+      : findDay(asked, sort, outside + place))
     // One that stands before the range says no more than where the range begins.
-    if (!begin || begin.before < before)
+    if (!begin || begin.before < outside)
       return begin && { skip: place, conditions: (bind) => [asked.conditions(query, bind)] }
-    return { skip: before + place - begin.before, conditions: begin.conditions }
+    return { skip: outside + place - begin.before, conditions: begin.conditions }
   },
+}
+
+const sortOf = (query: ListQuery): string => query.sort ?? 'created_at'
+
+/** Whatever their coins and states are. */
+async function isFew({ db, query, conditions }: Asked, { from, to }: Range): Promise<boolean> {
+  const values: unknown[] = []
+  const inRange = conditions({ [from]: query[from], [to]: query[to] }, binding(values))
+  const { few } = await oneRow<{ few: bigint }>(
+    db,
+    `select count(*) as few from (select from payments p where ${inRange} limit ${FEW}) found`,
+    values,
+  )
+  return few < FEW
 }
 
 /** Null without a range; undefined where something else is filtered too. */
 function rangeOf(query: ListQuery): Range | null | undefined {
-  const filters = Object.keys(query).filter(
-    (name) => query[name] !== undefined && !PAGING.includes(name) && !WORDS.includes(name),
-  )
+  const filters = filtersOf(query).filter((name) => !WORDS.includes(name))
   if (filters.length === 0) return null
   return RANGES.find(({ from, to }) => filters.every((name) => name === from || name === to))
 }
@@ -81,7 +105,7 @@ function rangeOf(query: ListQuery): Range | null | undefined {
 const without = (query: ListQuery, ...names: readonly string[]): ListQuery =>
   Object.fromEntries(Object.entries(query).filter(([name]) => !names.includes(name)))
 
-async function countRange(asked: Asked, range: Range): Promise<Counted | null> {
+async function countRange(asked: Asked, range: Range): Promise<Omit<Counted, 'isPlaced'> | null> {
   const { query } = asked
   const bounds = [range.from, range.to].map((name) => {
     const given = query[name]
@@ -175,7 +199,7 @@ interface Found extends Pick<Begin, 'conditions'> {
 /** Sorted by time, alone or within each coin or status: the last day that has no more before it. */
 async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found | null> {
   const word = sort === 'created_at' ? `''` : `p.${sort}`
-  const row = await told<{ word: string; at: string; before: bigint }>(
+  const row = await told<{ word: string; at: string; before: bigint; behind: bigint }>(
     asked,
     (matches, madeBefore, bind) => `days as (
        select ${word} as word, day, sum(p.payments) as payments from ${daily(madeBefore)} where ${matches} group by 1, 2
@@ -185,10 +209,11 @@ async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found
          union all select word, -payments from days) all_told
        group by 1
      ), ranked as (
-       select word, day, sum(payments) over (order by word, day) - payments as before
+       select word, day, sum(payments) over (order by word, day) - payments as before,
+         sum(payments) over (order by word) as behind
        from (select * from days union all select * from newer) cells
      )
-     select word, before,
+     select word, before, behind,
        (case when day = 'infinity' then made_before else day::timestamp at time zone 'UTC' end)::text as at
      from ranked cross join made where before <= ${bind(place, 'numeric')} order by word desc, day desc limit 1`,
   )
@@ -204,10 +229,10 @@ async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found
       // A list of words beside the one would be walked through from its first.
       const ofWord = asked.conditions(without(query, `filter_${sort}`, `filter_${sort}_op`), bind)
       const found = bind(row.word, 'text')
-      return [
-        `${ofWord} and ${word} = ${found} and p.created_at >= ${bind(row.at, 'timestamptz')}`,
-        `${asked.conditions(query, bind)} and ${word} > ${found}`,
-      ]
+      const first = `${ofWord} and ${word} = ${found} and p.created_at >= ${bind(row.at, 'timestamptz')}`
+      // Later words are walked through only where the page may reach them.
+      if (place + PAGE_MAX <= row.behind) return [first]
+      return [first, `${asked.conditions(query, bind)} and ${word} > ${found}`]
     },
   }
 }

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import type { ListQuery } from '../db/list-filters.ts'
+import { rankNext } from '../workers/rank-payments.ts'
 import { listPayments, listPaymentsInFull } from './list-payments.sql.ts'
-import { findAccountToRank, rankPayments } from './payment-ranks.sql.ts'
+import { findAccountToRank, forgetRanks, forgetUncountedChanges, rankPayments } from './payment-ranks.sql.ts'
 
 const gateway = await testGateway()
 const { db } = gateway
 const account = await testAccount(gateway)
 const model = await testPayment(gateway, account, { customerEmail: 'ann@shop.example' })
-const COUNT = 24_500
+const COUNT = 30_000
 /** Small, so that there are many rungs, and many turns. */
 const SMALL = { rung: 300, countedAtOnce: 5_000 }
 
@@ -21,7 +22,7 @@ await db.transaction(async (tx) => {
        'created_at', now() - make_interval(hours => n * 7919 % 1440),
        'asset', (array['BTC','LTC','ETH','USDC','USDT'])[1 + n % 5],
        'status', (array['pending','expired','failed','expired','cancelled','expired'])[1 + n * 31 % 6],
-       'net_minor', 1 + n * 13 % 7 * (n % 2), 'fee_minor', p.fiat_minor - 1 - n * 13 % 7 * (n % 2)))).*
+       'net_minor', n * 13 % 7, 'fee_minor', p.fiat_minor - n * 13 % 7))).*
      from payments p, generate_series(2, $2::integer) n where p.id = $1`,
     [model.id, COUNT],
   )
@@ -29,7 +30,9 @@ await db.transaction(async (tx) => {
 await db.query('analyze payments')
 
 const DAY = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString()
-const [FROM, TO, HOUR_AGO] = [DAY(40.3), DAY(7.6), DAY(1 / 24)]
+/** Pages that many rows into a list are placed: as many have to be behind them. */
+const FAR = 20_100
+const [FROM, TO, HOUR_AGO] = [DAY(55.3), DAY(7.6), DAY(1 / 24)]
 const COLUMN = { id: 'id', total: 'net_minor', asset: 'asset', status: 'status', created_at: 'created_at' }
 const CASES: readonly [query: ListQuery & { sort: keyof typeof COLUMN }, where: string][] = [
   [{ sort: 'created_at' }, 'true'],
@@ -59,35 +62,44 @@ const CASES: readonly [query: ListQuery & { sort: keyof typeof COLUMN }, where: 
     `created_at >= '${FROM}' and created_at < '${TO}' and status = 'expired' and asset in ('LTC', 'ETH')`,
   ],
   [{ sort: 'total', total_min: 0.02 }, 'net_minor >= 2'],
-  [{ sort: 'total', total_max: 0.02 }, 'net_minor <= 2'],
+  [{ sort: 'total', total_max: 0.04 }, 'net_minor <= 4'],
   [{ sort: 'total', total_min: 0.01, total_max: 0.05 }, 'net_minor between 1 and 5'],
+  [
+    { sort: 'total', total_min: 0.01, filter_asset: 'BTC', filter_asset_op: 'is_not' },
+    `net_minor >= 1 and asset <> 'BTC'`,
+  ],
+  [{ sort: 'total', total_min: 0.03, total_max: 0.03 }, 'net_minor = 3'],
   [{ sort: 'total', total_min: 99 }, 'net_minor >= 9900'],
   [{ sort: 'created_at', total_min: 0.01, total_max: 0.04 }, 'net_minor between 1 and 4'],
   [{ sort: 'asset', start_date: FROM }, `created_at >= '${FROM}'`],
 ]
 
-/** Pages of either order and their totals are those of the plainest SQL; deep ones are placed by counts, where those are told. */
+let checks = 0
+/** Pages and their totals are those of the plainest SQL, each list in one order, and in the other the next time. */
 async function check(when: string): Promise<void> {
-  for (const [query, where] of CASES) {
+  checks++
+  for (const [index, [query, where]] of CASES.entries()) {
     const column = COLUMN[query.sort]
-    for (const order of ['asc', 'desc'] as const) {
-      const { rows } = await db.query<{ id: string }>(
-        `select id from payments where account_id = $1 and ${where}
-         order by ${column} ${order}, created_at ${order}, id ${order}`,
-        [account.id],
+    const order = (index + checks) % 2 === 0 ? 'asc' : 'desc'
+    const { rows } = await db.query<{ id: string }>(
+      `select id from payments where account_id = $1 and ${where}
+       order by ${column} ${order}, created_at ${order}, id ${order}`,
+      [account.id],
+    )
+    for (const page of new Set([
+      1,
+      101,
+      Math.ceil(rows.length / 200) || 1,
+      Math.ceil(rows.length / 100) || 1,
+    ])) {
+      const shown = await listPayments(db, account.id, { ...query, order, page, limit: 100 })
+      const what = `${when}: ${JSON.stringify(query)} ${order}, page ${page}`
+      assert.equal(shown.total, rows.length, what)
+      assert.deepEqual(
+        shown.items.map(({ id }) => id),
+        rows.slice((page - 1) * 100, page * 100).map(({ id }) => id),
+        what,
       )
-      const middle = Math.ceil(rows.length / 200)
-      for (const page of new Set([1, 101, 104, 117, middle, middle + 3, Math.ceil(rows.length / 100)])) {
-        if (page < 1) continue
-        const shown = await listPayments(db, account.id, { ...query, order, page, limit: 100 })
-        const what = `${when}: ${JSON.stringify(query)} ${order}, page ${page}`
-        assert.equal(shown.total, rows.length, what)
-        assert.deepEqual(
-          shown.items.map(({ id }) => id),
-          rows.slice((page - 1) * 100, page * 100).map(({ id }) => id),
-          what,
-        )
-      }
     }
   }
 }
@@ -148,27 +160,31 @@ test('deep pages, and ranges, are those of the list as it is, whatever was count
 })
 
 test('deep pages of counted lists are not walked to', async () => {
-  const asked: string[] = []
+  const asked: [text: string, values: readonly unknown[]][] = []
   const watched: typeof db = {
     ...db,
     query: (text, values, hot) => {
-      asked.push(text)
+      asked.push([text, values ?? []])
       return db.query(text, values, hot)
     },
   }
-  for (const [query] of CASES.slice(0, 11)) {
-    asked.length = 0
-    await listPayments(watched, account.id, { ...query, page: 101, limit: 100 })
-    const isFar = (await listPayments(db, account.id, query)).total >= 20_100
-    const text = asked.at(-1) ?? ''
-    const [, skip] = /offset \$(\d+)/.exec(text) ?? []
-    assert.ok(skip, JSON.stringify(query))
-    assert.equal(
-      asked.some((each) => each.includes('payment_ranks')),
-      isFar,
-      JSON.stringify(query),
-    )
+  let placed = 0
+  for (const [query] of CASES) {
+    const { total } = await listPayments(db, account.id, query)
+    const isByRange = query.total_min !== undefined || query.total_max !== undefined ? 'total' : 'created_at'
+    const hasRange = query.start_date ?? query.end_date ?? query.total_min ?? query.total_max
+    if (total < FAR || (hasRange !== undefined && query.sort !== isByRange)) continue
+    for (const page of [101, Math.ceil(total / 200), Math.ceil(total / 100) - 101]) {
+      asked.length = 0
+      await listPayments(watched, account.id, { ...query, page, limit: 100 })
+      const [text, values] = asked.at(-1) ?? assert.fail()
+      const [, skip] = /offset \$(\d+)/.exec(text) ?? assert.fail(text)
+      // A day of a word that is one in three, or a rung, among rows that match.
+      assert.ok(Number(values[Number(skip) - 1]) < 900, `${JSON.stringify(query)}, page ${page}`)
+      placed++
+    }
   }
+  assert.ok(placed >= 45, `${placed} pages`)
   const people = await listPaymentsInFull(db, account.id, { start_date: FROM })
   assert.ok(people.total > 10_000 && !people.isBounded, 'people are told exactly what is counted')
 })
@@ -194,4 +210,51 @@ test('a change that is under way while payments are counted is not lost, nor cou
   await Promise.all([rankPayments(db, account.id, SMALL), rankPayments(db, account.id, SMALL)])
   await checkCounts()
   await check('two counted at once')
+})
+
+test('a page is not placed by counts that came after its range was counted row by row', async () => {
+  await forgetRanks(db, account.id)
+  const query = { start_date: FROM, limit: 100, page: 140 }
+  const expected = await listPayments(db, account.id, query)
+  let isCounted = false
+  const counting: typeof db = {
+    ...db,
+    async query<Row>(text: string, values?: readonly unknown[], hot?: 'prepared') {
+      const answer = await db.query<Row>(text, values, hot)
+      if (!isCounted && text.includes('as total')) {
+        isCounted = true
+        while (await rankPayments(db, account.id)) {}
+      }
+      return answer
+    },
+  }
+  assert.deepEqual(await listPayments(counting, account.id, query), expected)
+  assert.ok(isCounted)
+})
+
+test('counts that do not fit are made anew', async () => {
+  await db.query(`update daily_payments set payments = 0 where account_id = $1`, [account.id])
+  await change(`id::text like '%c'`, `status = 'failed'`)
+  await db.query(
+    `update payment_ranks set made_before = made_before - interval '2 hours' where account_id = $1`,
+    [account.id],
+  )
+  assert.equal(await rankNext(gateway), true)
+  await check('without counts')
+  while (await rankNext(gateway)) {}
+  await checkCounts()
+  await check('anew')
+})
+
+test('what changes of lists that are not counted is not kept', async () => {
+  const small = await testAccount(gateway)
+  await db.query(
+    `insert into payment_changes select $1, gen_random_uuid(), now(), 'BTC', 'pending', 'expired', 1, 1, now() - at
+     from unnest(array[interval '3 hours', interval '1 hour']) at`,
+    [small.id],
+  )
+  await forgetUncountedChanges(db)
+  const { rows } = await db.query('select from payment_changes where account_id = $1', [small.id])
+  assert.equal(rows.length, 1)
+  assert.notEqual(await findAccountToRank(db), small.id)
 })

@@ -45,14 +45,14 @@ export const CHANGES = `select c.account_id, c.payment_id as id, c.created_at, c
     c.old_net_minor as net_minor, -1::bigint as n from payment_changes c
   union all select c.account_id, c.payment_id, c.created_at, c.asset, c.new_status, c.new_net_minor, 1 from payment_changes c`
 
-/** An account whose count is behind: of many payments, or with changes that would heap up. Null when none is. */
+/** An account with many payments whose count is behind, the one that waits longest. Null when none is. */
 export const findAccountToRank = async (db: Queryable): Promise<AccountId | null> =>
   (
     await firstRow<{ id: AccountId }>(
       db,
       `select a.account_id as id from (
          select account_id from payment_counts group by account_id having sum(payments) >= $1
-         union select account_id from payment_changes
+         union select account_id from payment_ranks
        ) a
        left join payment_ranks r using (account_id)
        cross join lateral (select coalesce(r.made_before, '-infinity') as made_before) counted
@@ -61,7 +61,7 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
                 and p.created_at < now() - ${COUNTED_AFTER})
            or exists (select from payment_changes c where c.account_id = a.account_id
                 and c.created_at < now() - ${COUNTED_AFTER}))
-       limit 1`,
+       order by counted.made_before limit 1`,
       [RANKED_FROM],
     )
   )?.id ?? null
@@ -107,6 +107,22 @@ export const rankPayments = (
     return isMore
   })
 
+/** Begins to count anew: for counts that do not fit what is there, as after rows were written by hand. */
+export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =>
+  db.transaction(async (tx) => {
+    await tx.query(`update payment_ranks set made_before = '-infinity' where account_id = $1`, [accountId])
+    await tx.query('delete from daily_payments where account_id = $1', [accountId])
+    await tx.query('delete from payment_rungs where account_id = $1', [accountId])
+  })
+
+/** Of accounts that are not counted. A count that is under way, and has not seen the change, would have to take two hours. */
+export async function forgetUncountedChanges(db: Queryable): Promise<void> {
+  await db.query(
+    `delete from payment_changes c where noted_at < now() - ${COUNTED_AFTER}
+       and not exists (select from payment_ranks r where r.account_id = c.account_id)`,
+  )
+}
+
 /** What is new, and what changed of what was counted: `p`, with how many times it counts more than before. */
 const DIFFERENCES = `(select account_id, id, created_at, asset, status, net_minor, 1::bigint as n from payments
     where account_id = $1 and created_at >= $2::timestamptz and created_at < $3::timestamptz
@@ -148,7 +164,7 @@ const countByRung = (sort: RungSort): string => {
 }
 
 interface Rung {
-  readonly net_minor: bigint
+  readonly net_minor: bigint | string
   readonly created_at: string
   readonly id: string
 }

@@ -13,7 +13,7 @@ create table customers (
   primary key (account_id, id)
 );
 -- With what a list sorted by email asks for besides, so that what is skipped is not fetched.
-create unique index customers_email on customers (account_id, lower(email)) include (email, created_at, id);
+create unique index customers_email on customers (account_id, lower(email)) include (email, id);
 -- One for each order a list can have, as for payments below (docs/decisions/0013-lists.md).
 create index customers_created on customers (account_id, created_at desc, id desc);
 create index customers_orders on customers (account_id, order_count, created_at, id);
@@ -210,7 +210,8 @@ create table payment_changes (
   old_status text not null,
   new_status text not null,
   old_net_minor bigint not null,
-  new_net_minor bigint not null
+  new_net_minor bigint not null,
+  noted_at timestamptz not null default now()
 );
 create index payment_changes_made on payment_changes (account_id, created_at);
 
