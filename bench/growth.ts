@@ -52,8 +52,8 @@ const PAGES = [
   ['balance', '/balance'],
 ] as const
 
-/** Lists that are read far inside too, with how they are asked for. */
 const HALF_A_YEAR_AGO = new Date(Date.now() - (YEAR_S / 2) * 1_000).toISOString()
+/** Lists that are read far inside too, with how they are asked for. */
 const LISTS = [
   ['payments', '/payments?'],
   ['payments by amount', '/payments?sort=total&'],

@@ -10,6 +10,8 @@ export interface Asked {
   conditions(query: ListQuery, bind: Bind): string
 }
 
+/** No page has more rows (contract, Limits). */
+export const LIMIT_MAX = 100
 /** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
 export const PLACED_FROM = 10_000n
 

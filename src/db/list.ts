@@ -15,7 +15,7 @@ import {
   instantBound,
   type ListQuery,
 } from './list-filters.ts'
-import { type Asked, type Counted, type ListPlaces, PLACED_FROM } from './list-places.ts'
+import { type Asked, type Counted, LIMIT_MAX, type ListPlaces, PLACED_FROM } from './list-places.ts'
 import { allRows, oneRow } from './rows.ts'
 
 export interface Page<Item> {
@@ -71,7 +71,6 @@ interface Counters {
 /** How far lists are counted that people look at: they want to know whether it is many. */
 export const COUNTED_MAX = 10_000n
 const LIMIT_DEFAULT = 25
-const LIMIT_MAX = 100
 /**
  * A page behind this many rows is deep: its ids are found first, from the end that is nearer, and its rows fetched after. On an
  * index that holds the order, what is skipped is then never fetched. Before it, the join would cost more than it saves.

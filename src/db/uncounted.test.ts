@@ -9,7 +9,7 @@ import { claimDeliveries } from '../events/deliveries.sql.ts'
 import { createWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
 import { AGES } from '../flows/operation/ages.ts'
 import { readBacklog } from '../flows/operation/health.sql.ts'
-import { findAccountToRank, forgetUncountedChanges } from '../payments/payment-ranks.sql.ts'
+import { findAccountToRank } from '../payments/payment-ranks.sql.ts'
 import { claimDecisions, markWindowsOver } from '../payments/payments.sql.ts'
 import { openAddressReserves } from '../wallets/address-reserves.sql.ts'
 import type { Queryable, Tx } from './database.ts'
@@ -62,7 +62,6 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
   const { inTransaction: _, ...outside } = tx
   await openAddressReserves().take(outside, 'sim-litecoin')
   await findAccountToRank(tx)
-  await forgetUncountedChanges(tx)
   for (const age of AGES) await (age.set ? age.remove(tx, 30, 500) : age.remove(tx, 500))
   assert.ok(plans.size > 8, `${plans.size} statements`)
   const byQueue = [...plans].filter(([text]) => /set decision_due = false|"decisionsDue"/.test(text))

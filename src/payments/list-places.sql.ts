@@ -7,13 +7,18 @@ import { invariant } from '../core/errors.ts'
 import { fiatFromNumber } from '../core/money.ts'
 import { parseInstant } from '../core/time.ts'
 import { type Bind, binding, filtersOf, type ListQuery } from '../db/list-filters.ts'
-import { type Asked, type Begin, type Counted, type ListPlaces, PLACED_FROM } from '../db/list-places.ts'
+import {
+  type Asked,
+  type Begin,
+  type Counted,
+  LIMIT_MAX,
+  type ListPlaces,
+  PLACED_FROM,
+} from '../db/list-places.ts'
 import { firstRow, oneRow } from '../db/rows.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type RungSort } from './payment-ranks.sql.ts'
 
 const WORDS = ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op']
-/** No page has more rows (contract, Limits). */
-const PAGE_MAX = 100n
 /** So many are walked through as soon as it is told how many they are; and no page of them is far from either end. */
 const FEW = 2n * PLACED_FROM
 
@@ -231,7 +236,7 @@ async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found
       const found = bind(row.word, 'text')
       const first = `${ofWord} and ${word} = ${found} and p.created_at >= ${bind(row.at, 'timestamptz')}`
       // Later words are walked through only where the page may reach them.
-      if (place + PAGE_MAX <= row.behind) return [first]
+      if (place + BigInt(LIMIT_MAX) <= row.behind) return [first]
       return [first, `${asked.conditions(query, bind)} and ${word} > ${found}`]
     },
   }

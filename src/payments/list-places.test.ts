@@ -253,7 +253,7 @@ test('what changes of lists that are not counted is not kept', async () => {
      from unnest(array[interval '3 hours', interval '1 hour']) at`,
     [small.id],
   )
-  await forgetUncountedChanges(db)
+  assert.equal(await forgetUncountedChanges(db, 500), 1)
   const { rows } = await db.query('select from payment_changes where account_id = $1', [small.id])
   assert.equal(rows.length, 1)
   assert.notEqual(await findAccountToRank(db), small.id)

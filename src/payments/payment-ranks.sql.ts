@@ -5,7 +5,7 @@
 import type { AccountId } from '../core/ids.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import { type Bind, binding } from '../db/list-filters.ts'
-import { allRows, firstRow, oneRow } from '../db/rows.ts'
+import { allRows, countRows, firstRow, oneRow } from '../db/rows.ts'
 
 /** Shorter lists are walked through in a few milliseconds, from whichever end is nearer. */
 export const RANKED_FROM = 20_000
@@ -26,19 +26,21 @@ export type RungSort = keyof typeof RUNG_SORTS
 export const keyOf = (sort: RungSort, alias: string): string =>
   `(${RUNG_SORTS[sort].map((column) => `${alias}.${column}`).join(', ')})`
 
-/** The columns that a rung has when it begins with this row. */
-const rungAt = (sort: RungSort, alias: string): string =>
-  ['net_minor', 'created_at', 'id']
-    .map((column) =>
-      RUNG_SORTS[sort].some((each) => each === column) ? `${alias}.${column}` : UNTOLD[column],
-    )
-    .join(', ')
-const UNTOLD: Readonly<Record<string, string>> = {
+/** A rung's columns, as they are where its sort does not tell them; all of them, the rung that everything stands behind. */
+const LEAST = {
   net_minor: '0::bigint',
   created_at: `'-infinity'::timestamptz`,
-}
-/** Whatever there is stands behind it. */
-const FIRST_RUNG = `0::bigint, '-infinity'::timestamptz, '00000000-0000-0000-0000-000000000000'::uuid`
+  id: `'00000000-0000-0000-0000-000000000000'::uuid`,
+} as const
+const FIRST_RUNG = Object.values(LEAST).join(', ')
+
+/** The columns that a rung has when it begins with this row. */
+const rungAt = (sort: RungSort, alias: string): string =>
+  Object.entries(LEAST)
+    .map(([column, least]) =>
+      RUNG_SORTS[sort].some((each) => each === column) ? `${alias}.${column}` : least,
+    )
+    .join(', ')
 
 /** Each change of a payment that was counted, as what it takes away and what it adds. `p` has its columns, and `n`. */
 export const CHANGES = `select c.account_id, c.payment_id as id, c.created_at, c.asset, c.old_status as status,
@@ -115,13 +117,19 @@ export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =
     await tx.query('delete from payment_rungs where account_id = $1', [accountId])
   })
 
-/** Of accounts that are not counted. A count that is under way, and has not seen the change, would have to take two hours. */
-export async function forgetUncountedChanges(db: Queryable): Promise<void> {
-  await db.query(
-    `delete from payment_changes c where noted_at < now() - ${COUNTED_AFTER}
-       and not exists (select from payment_ranks r where r.account_id = c.account_id)`,
+/**
+ * What changed of payments whose account is not counted. A count that is under way and has not seen the change would have to take
+ * two hours. @returns How many; fewer than `limit` means all of them.
+ */
+export const forgetUncountedChanges = (db: Queryable, limit: number): Promise<number> =>
+  countRows(
+    db,
+    `delete from payment_changes where ctid = any(array(
+       select c.ctid from payment_changes c where c.noted_at < now() - ${COUNTED_AFTER}
+         and not exists (select from payment_ranks r where r.account_id = c.account_id)
+       limit $1::integer))`,
+    [limit],
   )
-}
 
 /** What is new, and what changed of what was counted: `p`, with how many times it counts more than before. */
 const DIFFERENCES = `(select account_id, id, created_at, asset, status, net_minor, 1::bigint as n from payments

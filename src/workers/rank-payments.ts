@@ -2,12 +2,7 @@
 import { MINUTE_MS } from '../core/time.ts'
 import { sqlState } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import {
-  findAccountToRank,
-  forgetRanks,
-  forgetUncountedChanges,
-  rankPayments,
-} from '../payments/payment-ranks.sql.ts'
+import { findAccountToRank, forgetRanks, rankPayments } from '../payments/payment-ranks.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const CHECK_VIOLATED = '23514'
@@ -23,7 +18,6 @@ export function startRanker(gateway: Pick<Gateway, 'db' | 'log'>): Loop {
 
 /** @returns Whether there was an account to count. */
 export async function rankNext({ db, log }: Pick<Gateway, 'db' | 'log'>): Promise<boolean> {
-  await forgetUncountedChanges(db)
   const accountId = await findAccountToRank(db)
   if (!accountId) return false
   try {

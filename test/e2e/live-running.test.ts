@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { startNodeOf } from '../dressed-node.ts'
 import { type Answer, startReceiver } from '../installation.ts'
 import { liveInstallation } from '../live-installation.ts'
-import { until } from '../wait-for.ts'
+import { until, waitFor } from '../wait-for.ts'
 
 const nodes = { bitcoin: await startNodeOf('bitcoin'), litecoin: await startNodeOf('litecoin') }
 const { start, beck, openAccount } = await liveInstallation({
@@ -21,11 +21,9 @@ describe('live accounts of a running gateway', () => {
   }, async () => {
     const running = await start()
     const call = await openAccount()
-    let before = await call('POST', '/payments', { asset: 'BTC', fiat_amount: 650 })
-    await until('the node of bitcoin is seen', async () => {
-      if (before.error?.reason === 'chain_unavailable')
-        before = await call('POST', '/payments', { asset: 'BTC', fiat_amount: 650 })
-      return before.error?.reason !== 'chain_unavailable'
+    const before = await waitFor('the node of bitcoin is seen', async () => {
+      const answer = await call('POST', '/payments', { asset: 'BTC', fiat_amount: 650 })
+      return answer.error?.reason === 'chain_unavailable' ? null : answer
     })
     assert.deepEqual([before.status, before.error?.reason], [503, 'no_address'])
 

@@ -9,6 +9,7 @@ import type { Queryable } from '../../db/database.ts'
 import { pruneEndpoints, pruneEvents } from '../../events/prune-events.sql.ts'
 import { pruneAlerts } from '../../ledger/alerts.sql.ts'
 import { pruneMails } from '../../mails/mails.sql.ts'
+import { forgetUncountedChanges } from '../../payments/payment-ranks.sql.ts'
 import { pruneInvitations } from '../../users/invitations.sql.ts'
 import { pruneSessions, pruneSignIns } from '../../users/sessions.sql.ts'
 
@@ -57,5 +58,6 @@ export const AGES: readonly Age[] = [
   { tables: ['invitations'], set: 'invitations', remove: pruneInvitations },
   { tables: ['mails'], fixed: '30 days', remove: pruneMails },
   { tables: ['api_requests'], fixed: '7 days', remove: pruneRequests },
+  { tables: ['payment_changes'], fixed: '2 hours', remove: forgetUncountedChanges },
   { tables: ['alerts'], set: 'alerts', remove: pruneAlerts },
 ]
