@@ -18,24 +18,21 @@ export const PLACED_FROM = 10_000n
 export interface ListPlaces {
   /** How many match, where counters do not tell; null when it is not known either, or walked through as soon. */
   count(asked: Asked): Promise<Counted | null>
-  /**
-   * @param before - As it was counted, if it was.
-   * @param place - Of a row among all that match, in ascending order, from 0.
-   * @returns Null when it is not known.
-   */
-  begin(asked: Asked, before: bigint | undefined, place: bigint): Promise<Begin | null>
+  /** Where a page begins of a list that was not counted so. Null when it is not known. */
+  begin: (asked: Asked, place: Place) => Promise<Begin | null>
 }
+
+/** Of a row among all that match, in ascending order, from 0. */
+export type Place = bigint
 
 export interface Counted {
   readonly total: bigint
-  /** So many stand before all of those, and would match but for the range that was asked for. */
-  readonly before: bigint
-  /** It is known where its pages begin, too. */
-  readonly isPlaced: boolean
+  /** Where a page of what was counted begins, if that is known too. */
+  begin?(place: Place): Promise<Begin | null>
 }
 
 export interface Begin {
-  /** That place is so many rows behind the first that meets the first condition. What meets a later one stands behind all of those. */
+  /** Its place is so many rows behind the first that meets the first condition. What meets a later one stands behind all of those. */
   conditions(bind: Bind): readonly string[]
   readonly skip: bigint
 }

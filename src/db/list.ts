@@ -167,16 +167,15 @@ async function readDeep<Row>(
   asked: Asked,
   description: ListDescription,
   order: readonly Ordered[],
-  { total, before }: Total,
+  { total, begin: beginOf }: Total,
   { skipped, take }: { readonly skipped: bigint; readonly take: bigint },
 ): Promise<Row[]> {
   const { from, id, account, columns } = description
   const fromEnd = total - skipped - take
   const isFar = skipped >= PLACED_FROM && fromEnd >= PLACED_FROM
   const isDescending = order[0]?.[1] === 'desc'
-  const begin = isFar
-    ? await description.places?.begin(asked, before, isDescending ? fromEnd : skipped)
-    : null
+  const place = isDescending ? fromEnd : skipped
+  const begin = isFar ? await (beginOf?.(place) ?? description.places?.begin(asked, place)) : null
   const [walked, skip] = begin
     ? [order.map(([column]) => [column, 'asc'] as const), begin.skip]
     : fromEnd < skipped
@@ -229,7 +228,7 @@ async function readTotal(asked: Asked, { counters, countedMax, from, places }: D
   if (total < countedMax) return { total }
   const counted = await places?.count(asked)
   // Pages that would be walked to are not offered to people.
-  return counted?.isPlaced ? counted : { total, isBounded: true }
+  return counted?.begin ? counted : { total, isBounded: true }
 }
 
 const BATCH = 1_000

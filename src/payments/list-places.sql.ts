@@ -10,10 +10,10 @@ import { type Bind, binding, filtersOf, type ListQuery } from '../db/list-filter
 import {
   type Asked,
   type Begin,
-  type Counted,
   LIMIT_MAX,
   type ListPlaces,
   PLACED_FROM,
+  type Place,
 } from '../db/list-places.ts'
 import { firstRow, oneRow } from '../db/rows.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type RungSort } from './payment-ranks.sql.ts'
@@ -32,12 +32,29 @@ interface Range {
   /** @param isTo - What is given may lie in the range, and the bound behind it. */
   boundOf(given: string | number, isTo: boolean): unknown
   /**
-   * Selects `bound` and, of matching payments, how many stand before it.
+   * What selects `bound` and, of matching payments, how many stand before it, as `counted`.
    *
    * @param bounds - A table of it.
    */
   countBefore(matches: string, madeBefore: string, bounds: string): string
+  /** What else the statement tells of `counted`, for its `begin`. */
+  readonly also: string
+  begin(asked: Asked, place: Place, row: RangeCount): Promise<Found | null>
 }
+
+interface RangeCount {
+  /** So many stand before the range; so many before its end. */
+  readonly before: bigint
+  readonly upto: bigint
+  /** From the last that stands before the range to the last inside. */
+  readonly rungs?: readonly Rung[]
+}
+
+/** Bigints as text: JSON would make floats of them. */
+const RUNGS_INSIDE = `, (select coalesce(json_agg(json_build_object('before', ranked.before::text, 'net_minor', net_minor::text,
+    'created_at', created_at, 'id', id) order by n), '[]') from ranked
+  where n >= (select max(n) from ranked where ranked.before <= outside.before) and ranked.before <= outside.upto) as rungs`
+
 const RANGES: readonly Range[] = [
   {
     from: 'start_date',
@@ -46,6 +63,8 @@ const RANGES: readonly Range[] = [
     type: 'timestamptz',
     boundOf: (given) => parseInstant(String(given)),
     countBefore: countBeforeTime,
+    also: '',
+    begin: (asked, place) => findDay(asked, 'created_at', place),
   },
   {
     from: 'total_min',
@@ -58,6 +77,11 @@ const RANGES: readonly Range[] = [
       return minor + (isTo ? 1n : 0n)
     },
     countBefore: countBelowTotal,
+    also: RUNGS_INSIDE,
+    async begin(asked, place, { rungs }) {
+      const rung = rungs?.findLast(({ before }) => BigInt(before) <= place)
+      return rung ? atRung(asked, 'total', rung) : null
+    },
   },
 ]
 
@@ -65,24 +89,30 @@ export const PAYMENT_PLACES: ListPlaces = {
   async count(asked) {
     const range = rangeOf(asked.query)
     if (!range || (await isFew(asked, range))) return null
-    const counted = await countRange(asked, range)
-    return counted && { ...counted, isPlaced: range.sort === sortOf(asked.query) }
+    const row = await countRange(asked, range)
+    if (!row) return null
+    const total = row.upto > row.before ? row.upto - row.before : 0n
+    if (range.sort !== sortOf(asked.query)) return { total }
+    return {
+      total,
+      async begin(place) {
+        const found = await range.begin(asked, row.before + place, row)
+        // One that stands before the range says no more than where the range begins.
+        if (!found || found.before < row.before)
+          return found && { skip: place, conditions: (bind) => [asked.conditions(asked.query, bind)] }
+        return { skip: row.before + place - found.before, conditions: found.conditions }
+      },
+    }
   },
 
-  async begin(asked, before, place) {
-    const { query } = asked
-    const sort = sortOf(query)
-    const range = rangeOf(query)
+  async begin(asked, place) {
     // A range that was not counted begins nobody knows where.
-    if (range === undefined || (range && (range.sort !== sort || before === undefined))) return null
-    const outside = before ?? 0n
-    const begin = await (sort === 'total' || sort === 'id'
-      ? findRung(asked, sort, outside + place)
-      : findDay(asked, sort, outside + place))
-    // One that stands before the range says no more than where the range begins.
-    if (!begin || begin.before < outside)
-      return begin && { skip: place, conditions: (bind) => [asked.conditions(query, bind)] }
-    return { skip: outside + place - begin.before, conditions: begin.conditions }
+    if (rangeOf(asked.query) !== null) return null
+    const sort = sortOf(asked.query)
+    const found = await (sort === 'total' || sort === 'id'
+      ? findRung(asked, sort, place)
+      : findDay(asked, sort, place))
+    return found && { skip: place - found.before, conditions: found.conditions }
   },
 }
 
@@ -110,25 +140,26 @@ function rangeOf(query: ListQuery): Range | null | undefined {
 const without = (query: ListQuery, ...names: readonly string[]): ListQuery =>
   Object.fromEntries(Object.entries(query).filter(([name]) => !names.includes(name)))
 
-async function countRange(asked: Asked, range: Range): Promise<Omit<Counted, 'isPlaced'> | null> {
+function countRange(asked: Asked, range: Range): Promise<RangeCount | null> {
   const { query } = asked
   const bounds = [range.from, range.to].map((name) => {
     const given = query[name]
     return given === undefined ? null : range.boundOf(given, name === range.to)
   })
-  const row = await told<{ before: bigint; upto: bigint }>(
+  return told<RangeCount>(
     asked,
     (
       matches,
       madeBefore,
       bind,
-    ) => `${range.countBefore(matches, madeBefore, `unnest(${bind(bounds, `${range.type}[]`)}) bounds (bound)`)}
-     select coalesce(min(before) filter (where bound = ${bind(bounds[0], range.type)}), 0) as before,
-       coalesce(max(before) filter (where bound = ${bind(bounds[1], range.type)}),
-         (select sum(p.payments) from payment_counts p where ${matches}), 0) as upto
-     from counted having count(*) > 0`,
+    ) => `${range.countBefore(matches, madeBefore, `unnest(${bind(bounds, `${range.type}[]`)}) bounds (bound)`)},
+     outside as (
+       select coalesce(min(before) filter (where bound = ${bind(bounds[0], range.type)}), 0) as before,
+         coalesce(max(before) filter (where bound = ${bind(bounds[1], range.type)}),
+           (select sum(p.payments) from payment_counts p where ${matches}), 0) as upto
+       from counted having count(*) > 0
+     ) select before, upto${range.also} from outside`,
   )
-  return row && { before: row.before, total: row.upto > row.before ? row.upto - row.before : 0n }
 }
 
 /** Taken anew where a count comes between it and what is asked of it. */
@@ -202,7 +233,7 @@ interface Found extends Pick<Begin, 'conditions'> {
 }
 
 /** Sorted by time, alone or within each coin or status: the last day that has no more before it. */
-async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found | null> {
+async function findDay(asked: Asked, sort: string, place: Place): Promise<Found | null> {
   const word = sort === 'created_at' ? `''` : `p.${sort}`
   const row = await told<{ word: string; at: string; before: bigint; behind: bigint }>(
     asked,
@@ -242,23 +273,31 @@ async function findDay(asked: Asked, sort: string, place: bigint): Promise<Found
   }
 }
 
-async function findRung(asked: Asked, sort: RungSort, place: bigint): Promise<Found | null> {
-  const row = await told<{ before: bigint; net_minor: bigint; created_at: string; id: string }>(
+/** A rung, and how many matching payments stand before it. */
+interface Rung {
+  readonly before: bigint | string
+  readonly net_minor: bigint | string
+  readonly created_at: string
+  readonly id: string
+}
+
+async function findRung(asked: Asked, sort: RungSort, place: Place): Promise<Found | null> {
+  const row = await told<Rung>(
     asked,
     (matches, madeBefore, bind) => `${ranked(sort, matches, madeBefore)}
      select before, net_minor, created_at::text, id from ranked
      where before <= ${bind(place, 'numeric')} order by n desc limit 1`,
   )
-  return (
-    row && {
-      before: row.before,
-      conditions(bind) {
-        const matches = asked.conditions(without(asked.query, 'total_min'), bind)
-        return [`${matches} and ${keyOf(sort, 'p')} >= ${keyOfRung(sort, row, bind)}`]
-      },
-    }
-  )
+  return row && atRung(asked, sort, row)
 }
+
+const atRung = (asked: Asked, sort: RungSort, rung: Rung): Found => ({
+  before: BigInt(rung.before),
+  conditions(bind) {
+    const matches = asked.conditions(without(asked.query, 'total_min'), bind)
+    return [`${matches} and ${keyOf(sort, 'p')} >= ${keyOfRung(sort, rung, bind)}`]
+  },
+})
 
 /**
  * Every rung, how many matching payments it stands for and how many stand before it. Those that are newer than all that is
@@ -281,7 +320,7 @@ function ranked(sort: RungSort, matches: string, madeBefore: string): string {
         select n, ${key}, 0::bigint as more from rungs
         union all select null, ${key}, p.n from (${CHANGES}) p where ${matches} and p.created_at < ${madeBefore}) both_sorted) placed
     where more <> 0 group by 1
-  ), ranked as (
+  ), ranked as materialized (
     select n, ${rung}, sum(told) over (order by n) - told as before
     from (select rungs.n, ${rung}, rungs.payments + coalesce(newer.payments, 0) + coalesce(changed.payments, 0) as told
       from rungs left join newer using (n) left join changed using (n)) all_told

@@ -9,6 +9,9 @@ import type { Logger } from 'pino'
 /** How long closing in order may take before the process ends anyway. */
 const STOP_LIMIT_MS = 60_000
 
+/** npm passes on to its program what a terminal's Ctrl-C, or a service manager, has sent to both: one signal, heard twice. */
+const HEARD_TWICE_MS = 1_000
+
 /** From now on code is compiled on the main thread, or left as it is: for a process that is soon to end. */
 export function compileInForeground(): void {
   setFlagsFromString('--no-maglev')
@@ -25,16 +28,19 @@ function endNow(): void {
 }
 
 /**
- * Ties a program to its signals: the first closes in order, a second one ends the process at once, and so does an error that
- * nothing caught.
+ * Ties a program to its signals: the first closes in order, another one a second later or more ends the process at once, and
+ * so does an error that nothing caught.
  *
  * @param starting - Rejects when the start failed; whoever awaits it says so.
  */
 export function endOnSignals(starting: Promise<{ stop(): Promise<void> }>, log: Logger): void {
-  let ending = false
+  let endingSince: number | null = null
   const end = (signal: NodeJS.Signals) => {
-    if (ending) endNow()
-    ending = true
+    if (endingSince !== null) {
+      if (performance.now() - endingSince >= HEARD_TWICE_MS) endNow()
+      return
+    }
+    endingSince = performance.now()
     compileInForeground()
     log.info({ signal }, 'closing in order')
     setTimeout(endNow, STOP_LIMIT_MS).unref()

@@ -171,6 +171,28 @@ test('a start under another secret key is refused, and says what to put back', a
   await running.hears(isAnswer)
 })
 
+test('Ctrl-C at npm start, which goes to Beck and to npm that passes it on, ends in order', async () => {
+  await running.stop()
+  const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...(await settings()) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const group = -(npm.pid ?? assert.fail('npm runs'))
+  let logged = ''
+  npm.stderr.setEncoding('utf8').on('data', (text: string) => {
+    logged += text
+  })
+  const ended = once(npm, 'close')
+  await once(npm.stdout, 'data')
+  process.kill(group, 'SIGINT')
+  await ended
+  assert.match(logged, /"msg":"closed"/)
+  assert.throws(() => process.kill(group, 0), { code: 'ESRCH' })
+
+  running = startBeckProcess(['start'], await settings())
+})
+
 test('SIGTERM ends what runs first: every payment that was made was answered', async () => {
   const { url } = await running.hears(isAnswer)
   const postgres = await postgresPid(dataDir)
