@@ -7,9 +7,7 @@
  * The answer is checked against the sum of all transfers before anything is timed. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Account } from '../src/accounts/account.ts'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { newId } from '../src/core/ids.ts'
@@ -20,6 +18,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { closeNextDay, recordRates } from '../src/flows/balance/close-day.ts'
 import { readBalance } from '../src/flows/balance/read-balance.ts'
 import { sandboxRates } from '../src/rates/sandbox.ts'
+import { benchFolder } from './folder.ts'
 import { median } from './median.ts'
 
 const RATIO_MAX = 2
@@ -28,7 +27,7 @@ const ROUNDS = 2_000
 const market = sandboxRates()
 const rates = { live: market, test: market }
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 4 })

@@ -10,8 +10,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { BITCOIN_NETWORKS } from '../src/chains/bitcoin/networks.ts'
@@ -21,6 +20,7 @@ import { openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { makeBlock } from './block-scan/made-block.ts'
 import { loadHttp } from './create-payment/load-http.ts'
+import { benchFolder } from './folder.ts'
 import { median } from './median.ts'
 import { startBeck } from './started-beck.ts'
 
@@ -31,7 +31,7 @@ const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)
 const ROUNDS = Number(process.argv.find((given) => given.startsWith('--rounds='))?.slice(9) ?? 5)
 const BODY = JSON.stringify({ asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' })
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
 const node = new Worker(new URL('./block-beside-payments/stand-in.ts', import.meta.url))
 const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })

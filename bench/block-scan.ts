@@ -9,9 +9,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { createBitcoinChain } from '../src/chains/bitcoin/bitcoin-chain.ts'
@@ -27,6 +25,7 @@ import { settleNext } from '../src/workers/settle.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { TEST_SECRETS } from '../test/wallet.ts'
 import { type MadeBlock, makeBlock } from './block-scan/made-block.ts'
+import { benchFolder } from './folder.ts'
 import { median } from './median.ts'
 
 const SCAN_MS_MAX = 200
@@ -38,7 +37,7 @@ const WARM_UPS = 4
 const ROUNDS = 11
 const GENESIS = '00'.repeat(32)
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder, settings: ['max_wal_size=4GB', 'shared_buffers=1GB'] })
 const node = await startStandIn()
 const port = createBitcoinChain({ chain: 'bitcoin', rpcUrl: node.url, network: 'regtest', log: SILENT })

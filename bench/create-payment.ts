@@ -1,7 +1,6 @@
 /**
  * POST /payments of a Beck as it comes (`beck start`, all roles, addresses derived meanwhile) against the least SQL that
- * could do it: a key looked up, an idempotency row, a payment with four indexes, an outbox row, in one transaction,
- * written here without Beck's statements or its schema, run by as many connections on the same PostgreSQL.
+ * could do it (create-payment/least-sql.ts), run by as many connections on the same PostgreSQL.
  *
  *   node bench/create-payment.ts [seconds per round] [--rounds=3] [--keyed] [--connections=16] [--asset=LTC] [--listening=EVENT]
  *
@@ -12,17 +11,17 @@
  * is printed. `300 --rounds=1` is the five minutes that it is to be sustained. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { pause } from '../src/core/pause.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
+import { type LeastSql, openLeastSql } from './create-payment/least-sql.ts'
 import { loadHttp } from './create-payment/load-http.ts'
+import { benchFolder } from './folder.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
 
 const option = (name: string) =>
@@ -40,33 +39,17 @@ const LEAST_SECONDS_MAX = 30
 const WARM_SECONDS_MAX = 10
 const BODY = JSON.stringify({ asset: option('asset') ?? 'LTC', fiat_amount: 49.99, reference: 'order-1001' })
 
-const LEAST_SCHEMA = `
-  create table api_keys (hash bytea primary key, merchant_id int, scopes text[]);
-  insert into api_keys select sha256(g::text::bytea), g, '{payments:write}' from generate_series(1, 1000) g;
-  create table idem (merchant_id int, key text, req_hash bytea, primary key (merchant_id, key));
-  create table payments (id uuid primary key, merchant_id int not null, status smallint not null, asset smallint not null,
-    fiat_amount numeric(14,2) not null, net_fiat numeric(14,2) not null, fiat_currency char(3) not null, reference text,
-    customer_id int, address text not null, expected_atoms numeric(38,0) not null, created_at timestamptz not null,
-    metadata jsonb);
-  create index on payments (merchant_id, created_at desc, id desc);
-  create index on payments (merchant_id, status, created_at desc);
-  create index on payments (address);
-  create table outbox (id bigint generated always as identity primary key, type text, payload jsonb);`
-
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
 let beck: StartedBeck | null = null
 const receiver = createServer((request, response) => request.resume().on('end', () => response.end('ok')))
-const least = new pg.Pool({ connectionString: cluster.url('least'), max: CONNECTIONS })
-// When its server stops, whatever is left idle breaks.
-least.on('error', () => {})
+let least: LeastSql | null = null
 try {
+  least = await openLeastSql(cluster, CONNECTIONS)
   const admin = new pg.Client({ connectionString: cluster.url('postgres') })
   await admin.connect()
   await admin.query('create database beck')
-  await admin.query('create database least')
   await admin.end()
-  await least.query(LEAST_SCHEMA)
   beck = await startBeck({
     DATABASE_URL: cluster.url('beck'),
     BECK_DATA_DIR: join(folder, 'beck'),
@@ -89,7 +72,7 @@ try {
       round === 0 ? { ...load, seconds: Math.min(seconds, WARM_SECONDS_MAX) } : load,
     )
     if (listening) await untilToldOf(cluster.url('beck'))
-    const sql = await loadLeast()
+    const sql = await least.load(Math.min(seconds, LEAST_SECONDS_MAX))
     made += http.answers
     if (round === 0) continue
     best.http = Math.max(best.http, http.perSecond)
@@ -107,7 +90,7 @@ try {
 } finally {
   await beck?.stop()
   receiver.close()
-  await least.end()
+  await least?.close()
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
 }
@@ -136,36 +119,6 @@ async function untilToldOf(url: string): Promise<void> {
   }
   await client.end()
   process.stdout.write(`all were told ${((performance.now() - began) / 1_000).toFixed(1)} s later\n`)
-}
-
-/**
- * Transactions of the least SQL a second. Each is sent as one piece, begin to commit: its client waits once, so that it is
- * PostgreSQL that is measured and not the client.
- */
-async function loadLeast(): Promise<number> {
-  const leastSeconds = Math.min(seconds, LEAST_SECONDS_MAX)
-  const until = performance.now() + leastSeconds * 1_000
-  let done = 0
-  await Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
-      const client = await least.connect()
-      while (performance.now() < until) {
-        const hash = createHash('sha256')
-          .update(String(1 + (done % 1_000)))
-          .digest('hex')
-        await client.query(`begin;
-          select merchant_id, scopes from api_keys where hash = '\\x${hash}';
-          insert into idem values (1, '${randomUUID()}', '\\x00') on conflict do nothing;
-          insert into payments values ('${randomUUID()}', 1, 1, 1, 100.00, 99.00, 'USD', 'order-x', 7, 'bc1q${hash}${done}',
-            123456, now(), '{"a":1}');
-          insert into outbox (type, payload) values ('payment.created', '{"id":"x"}');
-          commit`)
-        done += 1
-      }
-      client.release()
-    }),
-  )
-  return done / leastSeconds
 }
 
 /** Every answer is a payment with an address of its own, an event, and its place in the count. */

@@ -8,9 +8,7 @@
  * the script 10 kB.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile, rm } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import type { Account } from '../src/accounts/account.ts'
@@ -24,6 +22,7 @@ import { buildApp } from '../src/http/app.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRETS } from '../test/wallet.ts'
+import { benchFolder } from './folder.ts'
 import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 import { median } from './median.ts'
 
@@ -71,7 +70,7 @@ interface Timed {
   queriedMs(): number
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
 try {
   const plain = openDatabase({ url: cluster.url('postgres'), connectionsMax: 6 })

@@ -14,8 +14,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -27,6 +26,7 @@ import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 import type { Attack, Effort, Figures, Target, TenantsTarget } from './denial-of-service/protocol.ts'
+import { benchFolder } from './folder.ts'
 import { wantLeast } from './steady-machine.ts'
 
 const ATTACKS = [
@@ -53,7 +53,7 @@ const BLOCKS_BEHIND_MAX = 1
 /** Seen that soon after it was mined, no block was missed. */
 const BEHIND_MS_MAX = 5_000
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'postgres') })
 const children: ChildProcess[] = []
 const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 4 })

@@ -8,8 +8,7 @@
  * tenth of the way and the end than {@link GROWTH_MB_MAX}, whoever many rows there are.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../src/accounts/account.ts'
@@ -18,6 +17,7 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
+import { benchFolder } from './folder.ts'
 import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 import { startBeck } from './started-beck.ts'
 
@@ -34,7 +34,7 @@ const PAGES = [
   ['events', 'events'],
 ] as const
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg'), settings: BULK_SETTINGS })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })

@@ -10,17 +10,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { freePort } from '../src/db/embedded/embedded.ts'
 import { openBrowser } from '../test/browser.ts'
+import { benchFolder } from './folder.ts'
 
 const SECONDS_MAX = 180
-const folder = await mkdtemp(join(tmpdir(), 'beck-first-'))
+const folder = await benchFolder()
 const port = await freePort()
 const begun = performance.now()
 const npm = spawn('npm', ['start', '--silent', '--', '--json'], {

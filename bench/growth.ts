@@ -11,13 +11,13 @@
  * all customers (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AccountId, type EventId, showId } from '../src/core/ids.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { loadHttp } from './create-payment/load-http.ts'
+import { benchFolder } from './folder.ts'
 import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
 import { median } from './median.ts'
@@ -85,7 +85,7 @@ interface Running extends Side {
 }
 
 const begun = performance.now()
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const settings = [...BULK_SETTINGS, 'max_wal_size=4GB', 'wal_level=minimal', 'max_wal_senders=0']
 const cluster = await startCluster({ dataDir: join(folder, 'pg'), settings })
 const closers: (() => Promise<void>)[] = []

@@ -10,14 +10,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
+import { benchFolder } from './folder.ts'
 
 const MB_MAX = 130
 const READY_MS_MAX = 3_000
@@ -31,7 +31,7 @@ interface Figures {
   readonly processes: readonly { readonly program: string; readonly megabytes: number }[]
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'postgres') })
 try {
   let isGood = true

@@ -9,11 +9,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../src/db/embedded/embedded.ts'
+import { benchFolder } from './folder.ts'
 
 const MEGABYTES_MAX = 300
 const FIRST_MS_MAX = 3_000
@@ -22,7 +22,7 @@ const LATER_STARTS = 3
 const LOOK_MS = 10
 
 const here = fileURLToPath(new URL('..', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 try {
   execFileSync('sh', ['-c', 'git archive HEAD | tar x -C "$0"', folder], { cwd: here })
   execFileSync('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'ignore' })

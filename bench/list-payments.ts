@@ -7,9 +7,7 @@
  * Rows and totals must be the same before anything is printed. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { AccountId } from '../src/core/ids.ts'
 import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
@@ -17,6 +15,7 @@ import { startCluster } from '../src/db/embedded/embedded.ts'
 import type { ListQuery } from '../src/db/list-filters.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { listPayments } from '../src/payments/list-payments.sql.ts'
+import { benchFolder } from './folder.ts'
 import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
 
 const RATIO_MAX = 3
@@ -89,7 +88,7 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
   ['sorted by asset', { sort: 'asset', order: 'asc' }, '', 'asset, created_at, id'],
 ]
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })

@@ -12,8 +12,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -32,6 +31,7 @@ import { startWatcher } from '../src/workers/watch.ts'
 import { testAccount } from '../test/gateway.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRET_KEY, TEST_SECRETS } from '../test/wallet.ts'
+import { benchFolder } from './folder.ts'
 
 const BYTES_MAX = 16 * 1_024
 const MS_MAX = 1_000
@@ -42,7 +42,7 @@ const CONNECTIONS = 10
 const pages = Number(process.argv[2] ?? 10_000)
 
 await requireFiles(pages + 1_000)
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 // What is measured is not the disk, and ten thousand payments are made before it.
 const cluster = await startCluster({ dataDir: folder, settings: ['synchronous_commit=off'] })
 const children: ChildProcess[] = []

@@ -8,9 +8,7 @@
  * Before anything counts, each round's capital is to be booked, and each slice to be whole.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
@@ -22,6 +20,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { listUnspent } from '../src/proof/holdings.sql.ts'
 import { pollPayouts } from '../src/workers/pay-out.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
+import { benchFolder } from './folder.ts'
 import { median } from './median.ts'
 
 const LOOK_MS_MAX = 20
@@ -33,7 +32,7 @@ const DEPTH = 2
 const ROUNDS = 30
 const SLICE = 500
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 4 })

@@ -7,9 +7,7 @@
  * Before anything is timed, a coin that the chain does not hold is to be noticed.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
@@ -20,6 +18,7 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { type ProverMemory, proveBlock } from '../src/proof/prove-block.ts'
+import { benchFolder } from './folder.ts'
 
 const RATIO_MAX = 2
 const MANY = Number(process.argv[2] ?? 100_000)
@@ -28,7 +27,7 @@ const ROUNDS = 30
 const PER_BLOCK = 50
 const ATOMS = 1_000n
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder })
 try {
   const few = await measure('few', FEW)

@@ -7,9 +7,7 @@
  *   node bench/prove-ethereum.ts [addresses]
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { SILENT } from '../src/core/log.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
@@ -17,13 +15,14 @@ import { migrate } from '../src/db/migrate.ts'
 import { type ProverMemory, proveBlock } from '../src/proof/prove-block.ts'
 import { reconcile } from '../src/proof/reconcile.ts'
 import { fundAddresses, STAND_IN_HOT_WALLET } from '../test/funded-addresses.ts'
+import { benchFolder } from './folder.ts'
 
 const ADDRESSES = Number(process.argv[2] ?? 200_000)
 const BLOCK_MS = 2_000
 const BLOCKS_MAX = 2
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder })
 let miner: NodeJS.Timeout | undefined
 let adding: Promise<void> = Promise.resolve()

@@ -8,10 +8,10 @@
  */
 import assert from 'node:assert/strict'
 import { hash, randomBytes } from 'node:crypto'
-import { mkdtemp, open, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openJournal, type SignedEntry } from '../src/signer/journal.ts'
+import { benchFolder } from './folder.ts'
 
 const OPEN_MS_MAX = 2_000
 const PAYOUTS = Number(process.argv[2] ?? 1_000_000)
@@ -20,7 +20,7 @@ const BEGAN_MS = Date.now()
 
 let check = ''
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const path = join(folder, 'journal')
 try {
   await write(0, PAYOUTS - ROWS_BEHIND / 2)

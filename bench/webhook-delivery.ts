@@ -11,9 +11,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { newId } from '../src/core/ids.ts'
 import { openSecrets } from '../src/core/secrets.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
@@ -22,6 +20,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { announce } from '../src/events/announce.sql.ts'
 import { createWebhookEndpoint } from '../src/events/webhook-endpoints.sql.ts'
 import { selfSigned } from '../test/certificate.ts'
+import { benchFolder } from './folder.ts'
 
 const RATIO_MIN = 0.8
 const RSS_MB_MAX = 200
@@ -39,7 +38,7 @@ const RUNS: readonly Run[] = [
   { name: 'memory', scheme: 'http', inFlight: 2_000, latencyMs: 2_000, events: 6_000, endpoints: 40 },
   { name: 'memory_tls', scheme: 'https', inFlight: 2_000, latencyMs: 2_000, events: 6_000, endpoints: 40 },
 ]
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder })
 const secrets = openSecrets(randomBytes(32))
 const children = new Set<ChildProcess>()

@@ -12,9 +12,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { mine, mint } from '../src/chains/simulated/ledger.ts'
@@ -22,6 +21,7 @@ import { lookupOf } from '../src/chains/simulated/network.ts'
 import { lockSimulatedChain } from '../src/chains/simulated/store.sql.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
+import { benchFolder } from './folder.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
 
 const CHAIN = 'sim-litecoin'
@@ -33,7 +33,7 @@ const CONNECTIONS = 16
 const POSTS_AT_ONCE = 100
 const BLOCKS = process.argv[2] ? [Number(process.argv[2])] : [2_000, 10_000]
 
-const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
 const receiver = fork(new URL('webhook-delivery/receiver.ts', import.meta.url))
 let beck: StartedBeck | null = null

@@ -2,6 +2,7 @@
 import { type Command, CommanderError } from 'commander'
 import { type Terminal, tellFailure } from '../../src/cli/terminal.ts'
 import { invalid } from '../../src/core/errors.ts'
+import { onEndSignals } from '../../src/core/signals.ts'
 import type { ApiOptions } from './api-client.ts'
 
 /** Where the API of a server on this machine answers. */
@@ -50,7 +51,11 @@ export function describeMerchantCommands(program: Command, terminal: Terminal): 
     .option('--after <event>', 'go on after this event; from now on when left out')
     .action(async (options: ApiOptions & { forwardTo: string; after?: string }) => {
       const stopping = new AbortController()
-      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort())
+      // Who asks twice does not wait for an API that does not answer.
+      onEndSignals(
+        () => stopping.abort(),
+        () => process.exit(1),
+      )
       await (await import('./listen.ts')).listen(terminal, options, stopping.signal)
     })
 

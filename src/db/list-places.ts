@@ -18,8 +18,8 @@ export const PLACED_FROM = 10_000n
 export interface ListPlaces {
   /** How many match, where counters do not tell; null when it is not known either, or walked through as soon. */
   count(asked: Asked): Promise<Counted | null>
-  /** Where a page begins of a list that was not counted so. Null when it is not known. */
-  begin: (asked: Asked, place: Place) => Promise<Begin | null>
+  /** Where a page begins of a list that `count` did not count. Null when it is not known. */
+  begin(asked: Asked, place: Place): Promise<Begin | null>
 }
 
 /** Of a row among all that match, in ascending order, from 0. */
@@ -32,7 +32,7 @@ export interface Counted {
 }
 
 export interface Begin {
-  /** Its place is so many rows behind the first that meets the first condition. What meets a later one stands behind all of those. */
+  /** The page's first row is so many rows behind the first that meets the first condition. What meets a later one stands behind all of those. */
   conditions(bind: Bind): readonly string[]
   readonly skip: bigint
 }

@@ -37,7 +37,7 @@ interface Range {
    * @param bounds - A table of it.
    */
   countBefore(matches: string, madeBefore: string, bounds: string): string
-  /** What else the statement tells of `counted`, for its `begin`. */
+  /** What else is told of it, for `begin`: columns behind `before` and `upto`. */
   readonly also: string
   begin(asked: Asked, place: Place, row: RangeCount): Promise<Found | null>
 }
@@ -46,14 +46,14 @@ interface RangeCount {
   /** So many stand before the range; so many before its end. */
   readonly before: bigint
   readonly upto: bigint
-  /** From the last that stands before the range to the last inside. */
+  /** From where the range begins to its last. */
   readonly rungs?: readonly Rung[]
 }
 
 /** Bigints as text: JSON would make floats of them. */
 const RUNGS_INSIDE = `, (select coalesce(json_agg(json_build_object('before', ranked.before::text, 'net_minor', net_minor::text,
     'created_at', created_at, 'id', id) order by n), '[]') from ranked
-  where n >= (select max(n) from ranked where ranked.before <= outside.before) and ranked.before <= outside.upto) as rungs`
+  where n >= (select max(n) from ranked where ranked.before <= outside.before) and ranked.before < outside.upto) as rungs`
 
 const RANGES: readonly Range[] = [
   {
@@ -158,7 +158,7 @@ function countRange(asked: Asked, range: Range): Promise<RangeCount | null> {
          coalesce(max(before) filter (where bound = ${bind(bounds[1], range.type)}),
            (select sum(p.payments) from payment_counts p where ${matches}), 0) as upto
        from counted having count(*) > 0
-     ) select before, upto${range.also} from outside`,
+     ) select before, upto${range.sort === sortOf(query) ? range.also : ''} from outside`,
   )
 }
 

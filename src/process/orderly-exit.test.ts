@@ -29,7 +29,7 @@ async function run(stop: string) {
 }
 
 test('a signal that a launcher passes on, though it was heard already, is the same one', async () => {
-  const { child, ended } = await run('new Promise((resolve) => setTimeout(resolve, 300))')
+  const { child, ended } = await run('new Promise((resolve) => setTimeout(resolve, 900))')
   child.kill('SIGTERM')
   await once(child.stdout, 'data')
   child.kill('SIGTERM')

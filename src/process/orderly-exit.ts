@@ -5,12 +5,10 @@
  */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
+import { onEndSignals } from '../core/signals.ts'
 
 /** How long closing in order may take before the process ends anyway. */
 const STOP_LIMIT_MS = 60_000
-
-/** npm passes on to its program what a terminal's Ctrl-C, or a service manager, has sent to both: one signal, heard twice. */
-const HEARD_TWICE_MS = 1_000
 
 /** From now on code is compiled on the main thread, or left as it is: for a process that is soon to end. */
 export function compileInForeground(): void {
@@ -34,13 +32,7 @@ function endNow(): void {
  * @param starting - Rejects when the start failed; whoever awaits it says so.
  */
 export function endOnSignals(starting: Promise<{ stop(): Promise<void> }>, log: Logger): void {
-  let endingSince: number | null = null
-  const end = (signal: NodeJS.Signals) => {
-    if (endingSince !== null) {
-      if (performance.now() - endingSince >= HEARD_TWICE_MS) endNow()
-      return
-    }
-    endingSince = performance.now()
+  const hearNoMore = onEndSignals((signal) => {
     compileInForeground()
     log.info({ signal }, 'closing in order')
     setTimeout(endNow, STOP_LIMIT_MS).unref()
@@ -49,12 +41,11 @@ export function endOnSignals(starting: Promise<{ stop(): Promise<void> }>, log: 
       .then(() => {
         log.info({}, 'closed')
         // Nothing is held any more. Should the exit hang all the same, the next signal ends it.
-        process.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
+        hearNoMore()
         process.exit(0)
       })
       .catch(() => {})
-  }
-  process.on('SIGTERM', end).on('SIGINT', end)
+  }, endNow)
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'Beck cannot go on; what it was doing is taken up at the next start')
     endNow()

@@ -1,0 +1,74 @@
+/**
+ * The least SQL that could make a payment: a key looked up, an idempotency row, a payment with four indexes, an outbox row, in
+ * one transaction, written without Beck's statements or its schema.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import pg from 'pg'
+import type { Cluster } from '../../src/db/embedded/embedded.ts'
+
+const SCHEMA = `
+  create table api_keys (hash bytea primary key, merchant_id int, scopes text[]);
+  insert into api_keys select sha256(g::text::bytea), g, '{payments:write}' from generate_series(1, 1000) g;
+  create table idem (merchant_id int, key text, req_hash bytea, primary key (merchant_id, key));
+  create table payments (id uuid primary key, merchant_id int not null, status smallint not null, asset smallint not null,
+    fiat_amount numeric(14,2) not null, net_fiat numeric(14,2) not null, fiat_currency char(3) not null, reference text,
+    customer_id int, address text not null, expected_atoms numeric(38,0) not null, created_at timestamptz not null,
+    metadata jsonb);
+  create index on payments (merchant_id, created_at desc, id desc);
+  create index on payments (merchant_id, status, created_at desc);
+  create index on payments (address);
+  create table outbox (id bigint generated always as identity primary key, type text, payload jsonb);`
+
+export interface LeastSql {
+  /** @returns Transactions a second. */
+  load(seconds: number): Promise<number>
+  close(): Promise<void>
+}
+
+/** In a database of its own. */
+export async function openLeastSql(
+  cluster: Pick<Cluster, 'url'>,
+  connections: number,
+  name = 'least',
+): Promise<LeastSql> {
+  const admin = new pg.Client({ connectionString: cluster.url('postgres') })
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  await admin.end()
+  const pool = new pg.Pool({ connectionString: cluster.url(name), max: connections })
+  // When its server stops, whatever is left idle breaks.
+  pool.on('error', () => {})
+  await pool.query(SCHEMA)
+
+  /** Sent as one piece, begin to commit: its client waits once, so that it is PostgreSQL that is measured and not the client. */
+  function transaction(nth: number): string {
+    const hash = createHash('sha256')
+      .update(String(1 + (nth % 1_000)))
+      .digest('hex')
+    return `begin;
+      select merchant_id, scopes from api_keys where hash = '\\x${hash}';
+      insert into idem values (1, '${randomUUID()}', '\\x00') on conflict do nothing;
+      insert into payments values ('${randomUUID()}', 1, 1, 1, 100.00, 99.00, 'USD', 'order-x', 7, 'bc1q${hash}${nth}',
+        123456, now(), '{"a":1}');
+      insert into outbox (type, payload) values ('payment.created', '{"id":"x"}');
+      commit`
+  }
+  return {
+    async load(seconds) {
+      const until = performance.now() + seconds * 1_000
+      let done = 0
+      await Promise.all(
+        Array.from({ length: connections }, async () => {
+          const client = await pool.connect()
+          while (performance.now() < until) {
+            await client.query(transaction(done))
+            done += 1
+          }
+          client.release()
+        }),
+      )
+      return done / seconds
+    },
+    close: () => pool.end(),
+  }
+}
