@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { pause } from '../src/core/pause.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
-import { type LeastSql, openLeastSql } from './create-payment/least-sql.ts'
+import { LEAST_SQL_RATIO_MIN, type LeastSql, openLeastSql } from './create-payment/least-sql.ts'
 import { loadHttp } from './create-payment/load-http.ts'
 import { benchFolder } from './folder.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
@@ -30,7 +30,7 @@ const ROUNDS = Number(option('rounds') ?? 3)
 const isKeyed = process.argv.includes('--keyed')
 const CONNECTIONS = Number(option('connections') ?? 16)
 /** Of one after the other, only how long each takes. */
-const RATIO_MIN = CONNECTIONS === 1 ? 0 : isKeyed ? 0.3 : 0.35
+const RATIO_MIN = CONNECTIONS === 1 ? 0 : isKeyed ? 0.3 : LEAST_SQL_RATIO_MIN
 const P50_MS_MAX = CONNECTIONS === 1 ? 4 : 15
 const listening = option('listening')
 const seconds = Number(process.argv.slice(2).find((argument) => /^\d+$/.test(argument)) ?? 6)

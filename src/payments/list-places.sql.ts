@@ -16,7 +16,7 @@ import {
   type Place,
 } from '../db/list-places.ts'
 import { firstRow, oneRow } from '../db/rows.ts'
-import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type RungSort } from './payment-ranks.sql.ts'
+import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type Rung, type RungSort } from './payment-ranks.sql.ts'
 
 const WORDS = ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op']
 /** So many are walked through as soon as it is told how many they are; and no page of them is far from either end. */
@@ -47,7 +47,7 @@ interface RangeCount {
   readonly before: bigint
   readonly upto: bigint
   /** From where the range begins to its last. */
-  readonly rungs?: readonly Rung[]
+  readonly rungs?: readonly PlacedRung[]
 }
 
 /** Bigints as text: JSON would make floats of them. */
@@ -274,15 +274,12 @@ async function findDay(asked: Asked, sort: string, place: Place): Promise<Found 
 }
 
 /** A rung, and how many matching payments stand before it. */
-interface Rung {
+interface PlacedRung extends Rung {
   readonly before: bigint | string
-  readonly net_minor: bigint | string
-  readonly created_at: string
-  readonly id: string
 }
 
 async function findRung(asked: Asked, sort: RungSort, place: Place): Promise<Found | null> {
-  const row = await told<Rung>(
+  const row = await told<PlacedRung>(
     asked,
     (matches, madeBefore, bind) => `${ranked(sort, matches, madeBefore)}
      select before, net_minor, created_at::text, id from ranked
@@ -291,7 +288,7 @@ async function findRung(asked: Asked, sort: RungSort, place: Place): Promise<Fou
   return row && atRung(asked, sort, row)
 }
 
-const atRung = (asked: Asked, sort: RungSort, rung: Rung): Found => ({
+const atRung = (asked: Asked, sort: RungSort, rung: PlacedRung): Found => ({
   before: BigInt(rung.before),
   conditions(bind) {
     const matches = asked.conditions(without(asked.query, 'total_min'), bind)

@@ -171,7 +171,7 @@ const countByRung = (sort: RungSort): string => {
     values ($1, '${sort}', more.net_minor, more.created_at, more.id, more.asset, more.status, more.n)`
 }
 
-interface Rung {
+export interface Rung {
   readonly net_minor: bigint | string
   readonly created_at: string
   readonly id: string
