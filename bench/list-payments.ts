@@ -116,7 +116,7 @@ try {
     const counted = `select count(*) as total ${matching}`
     const { statements, page } = await record(db, account.id, query)
     // A deep page asks for the total first.
-    const totals = statements.filter(({ text }) => / as (total|few|upto)\b/.test(text))
+    const totals = statements.filter(({ text }) => / as (total|version|mark|more)\b/.test(text))
     const rows = statements.filter((statement) => !totals.includes(statement))
     assert.ok(rows.length > 0)
     const direct = { text: plain, values: [account.id] }

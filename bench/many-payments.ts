@@ -2,7 +2,7 @@
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { AccountId } from '../src/core/ids.ts'
 import type { Database } from '../src/db/database.ts'
-import { rankPayments } from '../src/payments/payment-ranks.sql.ts'
+import { rankPayments } from '../src/payments/places/payment-ranks.sql.ts'
 
 /** Of the bench's own PostgreSQL, which may be lost. */
 export const BULK_SETTINGS = [

@@ -49,6 +49,13 @@ export async function reopenDays(db: Database, accountId: AccountId, daysAgo: nu
 
 /** What was counted of payments was counted where they stood. */
 async function forgetCounts(tx: Tx): Promise<void> {
-  for (const table of ['daily_payments', 'payment_rungs', 'payment_changes', 'payment_ranks'])
+  for (const table of [
+    'daily_payments',
+    'payment_grid_counts',
+    'payment_grids',
+    'payment_rungs',
+    'payment_changes',
+    'payment_ranks',
+  ])
     await tx.query(`delete from ${table}`)
 }

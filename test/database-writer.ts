@@ -189,6 +189,8 @@ export const WITHOUT_ROWS: readonly string[] = [
   'nonces',
   'notes',
   'payment_changes',
+  'payment_grid_counts',
+  'payment_grids',
   'payment_ranks',
   'payment_rungs',
   'pinned_approvers',

@@ -69,6 +69,8 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   passkeys: [...TURN, 'update (counter, used_at)'],
   payment_changes: TURN,
   payment_counts: WRITE,
+  payment_grid_counts: [...TURN, 'update (upto)'],
+  payment_grids: [...TURN, 'update (marks, net_minors, created_ats, ids, is_whole)'],
   payment_links: [...ADD, 'update (is_active, uses)'],
   payment_ranks: ['select', 'insert', 'update (made_before)'],
   payment_rungs: [...TURN, 'update (payments)'],

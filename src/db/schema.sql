@@ -769,6 +769,28 @@ create table payment_counts (
   constraint payment_counts_pkey PRIMARY KEY (account_id, asset, status, slot)
 );
 
+create table payment_grid_counts (
+  account_id uuid not null,
+  mark integer not null,
+  asset text not null,
+  status text not null,
+  upto integer[] not null,
+  constraint payment_grid_counts_upto_check CHECK ((0 <= ALL (upto))),
+  constraint payment_grid_counts_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_grids(account_id),
+  constraint payment_grid_counts_pkey PRIMARY KEY (account_id, mark, asset, status)
+);
+
+create table payment_grids (
+  account_id uuid not null,
+  marks timestamp with time zone[] not null default '{}'::timestamp with time zone[],
+  net_minors bigint[] not null,
+  created_ats timestamp with time zone[] not null,
+  ids uuid[] not null,
+  is_whole boolean not null default false,
+  constraint payment_grids_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_ranks(account_id),
+  constraint payment_grids_pkey PRIMARY KEY (account_id)
+);
+
 create table payment_links (
   account_id uuid not null,
   id uuid not null,

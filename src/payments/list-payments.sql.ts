@@ -12,8 +12,8 @@ import {
   operator,
   substring,
 } from '../db/list-filters.ts'
-import { PAYMENT_PLACES } from './list-places.sql.ts'
 import { PAYMENT_STATUSES, type Payment } from './payment.ts'
+import { PAYMENT_PLACES } from './places/list-places.sql.ts'
 
 /** What a list shows of a payment. */
 export type ListedPayment = Pick<

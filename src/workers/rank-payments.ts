@@ -2,7 +2,7 @@
 import { MINUTE_MS } from '../core/time.ts'
 import { sqlState } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { findAccountToRank, forgetRanks, rankPayments } from '../payments/payment-ranks.sql.ts'
+import { findAccountToRank, forgetRanks, rankPayments } from '../payments/places/payment-ranks.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const CHECK_VIOLATED = '23514'

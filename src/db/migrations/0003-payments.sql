@@ -200,6 +200,31 @@ create table payment_rungs (
   primary key (account_id, sort, net_minor, created_at, id, asset, status)
 );
 
+-- How many of what was made before a mark stand up to a rung, so that a part of a list that is bounded by time and by amount is
+-- counted by its four corners. Marks come by and by; the rungs stay as they were until there are half as many again.
+create table payment_grids (
+  account_id uuid primary key references payment_ranks (account_id),
+  marks timestamptz[] not null default '{}',
+  -- By amount: the columns of each rung, in order. The first stands before every payment.
+  net_minors bigint[] not null,
+  created_ats timestamptz[] not null,
+  ids uuid[] not null,
+  -- The last mark is as late as it can be.
+  is_whole boolean not null default false
+);
+create table payment_grid_counts (
+  account_id uuid not null references payment_grids (account_id),
+  -- Of `marks`, from 1.
+  mark integer not null,
+  asset text not null,
+  status text not null,
+  -- Made before the mark, and standing on this rung or one before it.
+  upto integer[] not null check (0 <= all (upto)),
+  primary key (account_id, mark, asset, status)
+) with (toast_tuple_target = 8160);
+-- In its row as long as it fits, and never compressed: each is read for a few of its numbers.
+alter table payment_grid_counts alter column upto set storage external;
+
 -- What changed of payments that may be counted already. Who counts waits for an hour longer than this does, so that no
 -- transaction is under way any more that did not note its change; what is noted of one that is not counted yet counts for nothing.
 create table payment_changes (

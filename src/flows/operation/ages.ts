@@ -9,7 +9,7 @@ import type { Queryable } from '../../db/database.ts'
 import { pruneEndpoints, pruneEvents } from '../../events/prune-events.sql.ts'
 import { pruneAlerts } from '../../ledger/alerts.sql.ts'
 import { pruneMails } from '../../mails/mails.sql.ts'
-import { forgetUncountedChanges } from '../../payments/payment-ranks.sql.ts'
+import { forgetUncountedChanges } from '../../payments/places/payment-ranks.sql.ts'
 import { pruneInvitations } from '../../users/invitations.sql.ts'
 import { pruneSessions, pruneSignIns } from '../../users/sessions.sql.ts'
 

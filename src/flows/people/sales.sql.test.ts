@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
-import { rankPayments } from '../../payments/payment-ranks.sql.ts'
+import { rankPayments } from '../../payments/places/payment-ranks.sql.ts'
 import { readSales } from './sales.sql.ts'
 
 test('payments of 30 days are as many, whatever days of them were counted already', async () => {

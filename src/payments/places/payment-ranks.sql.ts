@@ -2,10 +2,21 @@
  * Keeps count of the payments of long lists: by day, and by where they stand when sorted (docs/decisions/0081-ranks.md). A turn
  * adds what was made meanwhile and moves what changed, as one snapshot has both; list-places.sql.ts reads it.
  */
-import type { AccountId } from '../core/ids.ts'
-import type { Database, Queryable, Tx } from '../db/database.ts'
-import { type Bind, binding } from '../db/list-filters.ts'
-import { allRows, countRows, firstRow, oneRow } from '../db/rows.ts'
+import type { AccountId } from '../../core/ids.ts'
+import type { Database, Queryable, Tx } from '../../db/database.ts'
+import { type Bind, binding } from '../../db/list-filters.ts'
+import { allRows, countRows, firstRow, oneRow } from '../../db/rows.ts'
+import { countGrid } from './payment-grid.sql.ts'
+import {
+  DIFFERENCES,
+  FIRST_RUNG,
+  keyOf,
+  keyOfRung,
+  RUNG_SORTS,
+  type Rung,
+  type RungSort,
+  rungAt,
+} from './payment-rungs.sql.ts'
 
 /** Shorter lists are walked through in a few milliseconds, from whichever end is nearer. */
 export const RANKED_FROM = 20_000
@@ -18,35 +29,6 @@ const COUNTED_EVERY = `interval '1 hour'`
 /** So many payments are counted in a transaction, for the first time of a long list. */
 const COUNTED_AT_ONCE = 100_000
 
-/** By which columns rungs stand, by the sort's name in the contract. */
-export const RUNG_SORTS = { total: ['net_minor', 'created_at', 'id'], id: ['id'] } as const
-export type RungSort = keyof typeof RUNG_SORTS
-
-/** Where a row stands, to be compared. @param alias - Of payments, of changes or of rungs. */
-export const keyOf = (sort: RungSort, alias: string): string =>
-  `(${RUNG_SORTS[sort].map((column) => `${alias}.${column}`).join(', ')})`
-
-/** A rung's columns, as they are where its sort does not tell them; all of them, the rung that everything stands behind. */
-const LEAST = {
-  net_minor: '0::bigint',
-  created_at: `'-infinity'::timestamptz`,
-  id: `'00000000-0000-0000-0000-000000000000'::uuid`,
-} as const
-const FIRST_RUNG = Object.values(LEAST).join(', ')
-
-/** The columns that a rung has when it begins with this row. */
-const rungAt = (sort: RungSort, alias: string): string =>
-  Object.entries(LEAST)
-    .map(([column, least]) =>
-      RUNG_SORTS[sort].some((each) => each === column) ? `${alias}.${column}` : least,
-    )
-    .join(', ')
-
-/** Each change of a payment that was counted, as what it takes away and what it adds. `p` has its columns, and `n`. */
-export const CHANGES = `select c.account_id, c.payment_id as id, c.created_at, c.asset, c.old_status as status,
-    c.old_net_minor as net_minor, -1::bigint as n from payment_changes c
-  union all select c.account_id, c.payment_id, c.created_at, c.asset, c.new_status, c.new_net_minor, 1 from payment_changes c`
-
 /** An account with many payments whose count is behind, the one that waits longest. Null when none is. */
 export const findAccountToRank = async (db: Queryable): Promise<AccountId | null> =>
   (
@@ -58,7 +40,8 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
        ) a
        left join payment_ranks r using (account_id)
        cross join lateral (select coalesce(r.made_before, '-infinity') as made_before) counted
-       where counted.made_before < now() - ${COUNTED_AFTER} - ${COUNTED_EVERY}
+       where exists (select from payment_grids g where g.account_id = a.account_id and not g.is_whole)
+         or counted.made_before < now() - ${COUNTED_AFTER} - ${COUNTED_EVERY}
          and (exists (select from payments p where p.account_id = a.account_id and p.created_at >= counted.made_before
                 and p.created_at < now() - ${COUNTED_AFTER})
            or exists (select from payment_changes c where c.account_id = a.account_id
@@ -101,12 +84,18 @@ export const rankPayments = (
       await tx.query(countByRung(sort), span)
       await splitRungs(tx, sort, accountId, until, rung)
     }
+    const isGridBehind = await countGrid(tx, accountId, {
+      until,
+      isAll: !isMore,
+      countedAtOnce,
+      slice: Math.ceil(rung / 2),
+    })
     await tx.query('delete from payment_changes where account_id = $1 and created_at < $2', [
       accountId,
       until,
     ])
     await tx.query('update payment_ranks set made_before = $2 where account_id = $1', [accountId, until])
-    return isMore
+    return isMore || isGridBehind
   })
 
 /** Begins to count anew: for counts that do not fit what is there, as after rows were written by hand. */
@@ -115,6 +104,8 @@ export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =
     await tx.query(`update payment_ranks set made_before = '-infinity' where account_id = $1`, [accountId])
     await tx.query('delete from daily_payments where account_id = $1', [accountId])
     await tx.query('delete from payment_rungs where account_id = $1', [accountId])
+    await tx.query('delete from payment_grid_counts where account_id = $1', [accountId])
+    await tx.query('delete from payment_grids where account_id = $1', [accountId])
   })
 
 /**
@@ -130,12 +121,6 @@ export const forgetUncountedChanges = (db: Queryable, limit: number): Promise<nu
        limit $1::integer))`,
     [limit],
   )
-
-/** What is new, and what changed of what was counted: `p`, with how many times it counts more than before. */
-const DIFFERENCES = `(select account_id, id, created_at, asset, status, net_minor, 1::bigint as n from payments
-    where account_id = $1 and created_at >= $2::timestamptz and created_at < $3::timestamptz
-  union all select account_id, id, created_at, asset, status, net_minor, n from (${CHANGES}) c
-    where account_id = $1 and created_at < $2::timestamptz) p`
 
 const countByDay = `
   merge into daily_payments counted
@@ -170,17 +155,6 @@ const countByRung = (sort: RungSort): string => {
   when not matched then insert (account_id, sort, net_minor, created_at, id, asset, status, payments)
     values ($1, '${sort}', more.net_minor, more.created_at, more.id, more.asset, more.status, more.n)`
 }
-
-export interface Rung {
-  readonly net_minor: bigint | string
-  readonly created_at: string
-  readonly id: string
-}
-const TYPES = { net_minor: 'bigint', created_at: 'timestamptz', id: 'uuid' } as const
-
-/** Where a rung stands, to be compared with {@link keyOf}. */
-export const keyOfRung = (sort: RungSort, rung: Rung, bind: Bind): string =>
-  `(${RUNG_SORTS[sort].map((column) => bind(rung[column], TYPES[column])).join(', ')})`
 
 /** Those that stand for too many are counted anew, in even parts, from the rung up to the next. */
 async function splitRungs(
