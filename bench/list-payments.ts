@@ -84,6 +84,20 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
     'asset desc, created_at desc, id desc',
     (MIDDLE - 1) * 25,
   ],
+  [
+    'a range of amounts, the middle by time',
+    { total_min: 100, page: MIDDLE },
+    'and net_minor >= 10000',
+    'created_at desc, id desc',
+    (MIDDLE - 1) * 25,
+  ],
+  [
+    'a range of dates, the middle by total',
+    { sort: 'total', start_date: '2026-01-02', page: MIDDLE },
+    "and created_at >= '2026-01-02Z'",
+    'net_minor desc, created_at desc, id desc',
+    (MIDDLE - 1) * 25,
+  ],
   ['sorted by status', { sort: 'status' }, '', 'status desc, created_at desc, id desc'],
   ['sorted by asset', { sort: 'asset', order: 'asc' }, '', 'asset, created_at, id'],
 ]
@@ -116,7 +130,7 @@ try {
     const counted = `select count(*) as total ${matching}`
     const { statements, page } = await record(db, account.id, query)
     // A deep page asks for the total first.
-    const totals = statements.filter(({ text }) => / as (total|version|mark|more)\b/.test(text))
+    const totals = statements.filter(({ text }) => / as (total|version|mark)\b| corners\b/.test(text))
     const rows = statements.filter((statement) => !totals.includes(statement))
     assert.ok(rows.length > 0)
     const direct = { text: plain, values: [account.id] }

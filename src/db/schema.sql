@@ -782,6 +782,7 @@ create table payment_grid_counts (
 
 create table payment_grids (
   account_id uuid not null,
+  rungs integer not null,
   marks timestamp with time zone[] not null default '{}'::timestamp with time zone[],
   net_minors bigint[] not null,
   created_ats timestamp with time zone[] not null,

@@ -201,11 +201,13 @@ create table payment_rungs (
 );
 
 -- How many of what was made before a mark stand up to a rung, so that a part of a list that is bounded by time and by amount is
--- counted by its four corners. Marks come by and by; the rungs stay as they were until there are half as many again.
+-- counted by its four corners. Marks come by and by; its rungs stay as they were until one has become too large.
 create table payment_grids (
   account_id uuid primary key references payment_ranks (account_id),
+  -- So many had the account when the grid was begun.
+  rungs integer not null,
   marks timestamptz[] not null default '{}',
-  -- By amount: the columns of each rung, in order. The first stands before every payment.
+  -- By amount: the columns of each rung of the grid, in order. The first stands before every payment.
   net_minors bigint[] not null,
   created_ats timestamptz[] not null,
   ids uuid[] not null,

@@ -8,7 +8,7 @@ import { invariant } from '../../core/errors.ts'
 import { fiatFromNumber } from '../../core/money.ts'
 import { parseInstant } from '../../core/time.ts'
 import { type Bind, binding, type ListQuery } from '../../db/list-filters.ts'
-import type { Asked } from '../../db/list-places.ts'
+import { type Asked, PLACED_FROM } from '../../db/list-places.ts'
 import { firstRow } from '../../db/rows.ts'
 import { keyOf, keyOfRung, type Rung, rungOf } from './payment-rungs.sql.ts'
 
@@ -19,26 +19,28 @@ export const AMOUNTS = ['total_min', 'total_max'] as const
 export const without = (query: ListQuery, ...names: readonly string[]): ListQuery =>
   Object.fromEntries(Object.entries(query).filter(([name]) => !names.includes(name)))
 
-/** The whole slices and rungs of a part, as of one count of the account. */
+/** The whole slices and rungs of a part, as of one turn of the account's count. */
 export interface Inside {
-  /** The moment of the count: what is read of it is of that one, or nothing. */
+  /** The turn: what is read of it is of that one, or nothing. */
   readonly version: string
-  /** Marks, from 1; 0 stands before everything, one more than there are behind everything. */
+  /** Marks, from 1; 0 stands before everything. */
   readonly first: number
   readonly last: number
   readonly from: string
   readonly to: string
-  /** Rungs, from 1; one more than there are stands behind everything. */
+  /** Rungs, from 1; one more than there are stands behind everything, and has no place. */
   readonly low: number
   readonly high: number
-  readonly lowest: Rung | null
+  readonly lowest: Rung
   readonly highest: Rung | null
-  /** Of whatever coin and state. */
-  readonly payments: bigint
   /** `last` is the last mark there is. Every rung is older, and what was made later stands behind each of its amount. */
   readonly isUpToNow: boolean
 }
 
+/** Fewer are not worth it, whatever their coins and states: with those at the edges they are read as soon. */
+const INSIDE_MIN = 2n * PLACED_FROM
+
+/** Null where nothing is counted, or so few. */
 export async function findInside({ db, query, conditions }: Asked): Promise<Inside | null> {
   const values: unknown[] = []
   const bind = binding(values)
@@ -54,24 +56,21 @@ export async function findInside({ db, query, conditions }: Asked): Promise<Insi
     invariant(minor !== null, 'what is given was read as a filter')
     return bind(minor, 'bigint')
   }
-  const rung = (at: string) =>
-    `case when ${at} <= cardinality(ids) then ${rungOf(`net_minors[${at}]`, `created_ats[${at}]`, `ids[${at}]`)} end`
-  const mark = (at: string) =>
-    `case when ${at} = 0 then '-infinity' when ${at} > cardinality(marks) then 'infinity' else marks[${at}]::text end`
+  const rung = (at: string) => rungOf(`net_minors[${at}]`, `created_ats[${at}]`, `ids[${at}]`)
   return firstRow<Inside>(
     db,
-    `select version, first, last, ${mark('first')} as from, ${mark('last')} as to,
-       low, high, ${rung('low')} as lowest, ${rung('high')} as highest,
-       (select coalesce(sum((coalesce(upto[high - 1], 0) - coalesce(upto[low - 1], 0)) * case mark when last then 1 else -1 end), 0)::bigint
-        from payment_grid_counts where account_id = $1 and mark in (first, last) and first <> last) as payments,
-       last >= cardinality(marks) as "isUpToNow"
-     from (select made_before::text as version, g.*,
+    `select version, first, last, coalesce(marks[first], '-infinity')::text as from, marks[last]::text as to,
+       low, high, ${rung('low')} as lowest, case when high <= cardinality(ids) then ${rung('high')} end as highest,
+       last = cardinality(marks) as "isUpToNow"
+     from (select payment_ranks.xmin::text as version, g.*,
          coalesce(width_bucket(${time('start_date')}, marks) + 1, 0) as first,
-         coalesce(width_bucket(${time('end_date')}, marks), cardinality(marks)) as before,
+         coalesce(width_bucket(${time('end_date')}, marks), cardinality(marks)) as last,
          coalesce(width_bucket(${amount('total_min')} - 1, net_minors) + 1, 1) as low,
-         coalesce(width_bucket(${amount('total_max')}, net_minors), cardinality(ids) + 1) as below
+         coalesce(width_bucket(${amount('total_max')}, net_minors), cardinality(ids) + 1) as high
        from payment_grids g join payment_ranks using (account_id) where account_id = $1 and is_whole) bounds
-     cross join lateral (select greatest(first, before) as last, greatest(low, below) as high) ends`,
+     where first < last and low < high and (
+       select sum((upto[high - 1] - coalesce(upto[low - 1], 0)) * case mark when last then 1 else -1 end)
+       from payment_grid_counts where account_id = $1 and mark in (first, last)) >= ${INSIDE_MIN}`,
     values,
   )
 }
@@ -83,27 +82,43 @@ interface Part {
   /** Of the part, what was made before the inside; after it. */
   readonly sooner: string
   readonly later: string
-  /** Of the part, what stands below the inside and above it, and was made as what is in it. Null where nothing can. */
-  readonly lower: string | null
-  readonly higher: string | null
+  /** Of the part, what was made as what is inside, and stands below that; above it. Of several, each is a part of those. */
+  readonly lower: readonly string[]
+  readonly higher: readonly string[]
   readonly inside: string
   /** A row of counts: how many were made before its mark, of the amounts of the inside. */
   readonly counted: string
-  /** Whether the account's count is still that of the inside. */
+  /** Whether the account's count is still of the inside's turn. */
   readonly isOfCount: string
   readonly first: string
   readonly last: string
 }
 
-/** What is used of it is bound then, as PostgreSQL wants no value that a statement does not name. The first is the account. */
+/** What is used of it is bound then, as PostgreSQL wants no value that a statement does not name. */
 export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind): Part {
   const { first, last, from, to, low, high, lowest, highest, version } = inside
+  // The account is the first of the values.
+  conditions({}, bind)
   const isIn = (narrowed: ListQuery = query) => conditions(narrowed, bind)
   const isMadeInside = () =>
     `p.created_at >= ${bind(from, 'timestamptz')} and p.created_at < ${bind(to, 'timestamptz')}`
-  // The amount alone says it once more: by it PostgreSQL sees how few they are.
   const than = (comparison: '<' | '>=', rung: Rung) =>
-    `p.net_minor ${comparison === '<' ? '<=' : '>='} ${bind(rung.net_minor, 'bigint')} and ${keyOf('total', 'p')} ${comparison} ${keyOfRung('total', rung, bind)}`
+    `${keyOf('total', 'p')} ${comparison} ${keyOfRung('total', rung, bind)}`
+  /**
+   * Of the rung's amount, and of those beyond it: from two conditions on one end, of which one compares several columns,
+   * PostgreSQL takes the other, and would read all payments of the amount.
+   */
+  const beyond = (rung: Rung, beyond: '<' | '>', within: '<' | '>=') => {
+    const [netMinor, createdAt, id] = [
+      bind(rung.net_minor, 'bigint'),
+      bind(rung.created_at, 'timestamptz'),
+      bind(rung.id, 'uuid'),
+    ]
+    return [
+      `p.net_minor = ${netMinor} and p.created_at ${beyond}= ${createdAt} and (p.created_at, p.id) ${within} (${createdAt}, ${id})`,
+      `p.net_minor ${beyond} ${netMinor}`,
+    ].map((each) => `${isIn()} and ${isMadeInside()} and ${each}`)
+  }
   const upto = (rung: number) => `coalesce(p.upto[${bind(rung, 'integer')}], 0)`
   return {
     get matches() {
@@ -116,27 +131,24 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
       return `${isIn()} and p.created_at >= ${bind(to, 'timestamptz')}`
     },
     get lower() {
-      if (low === 1) return null
-      if (!lowest) return `${isIn()} and ${isMadeInside()}`
-      // Of two conditions at one end, PostgreSQL would begin at either.
-      return `${isIn(without(query, 'total_max'))} and ${isMadeInside()} and ${than('<', lowest)}`
+      return low === 1 ? [] : beyond(lowest, '<', '<')
     },
     get higher() {
-      return (
-        highest && `${isIn(without(query, 'total_min'))} and ${isMadeInside()} and ${than('>=', highest)}`
-      )
+      return highest ? beyond(highest, '>', '>=') : []
     },
     get inside() {
-      if (low > 1 && !lowest) return 'false'
-      return [this.matches, isMadeInside(), lowest && than('>=', lowest), highest && than('<', highest)]
-        .filter((each) => each !== null)
-        .join(' and ')
+      return [
+        this.matches,
+        isMadeInside(),
+        than('>=', lowest),
+        ...(highest ? [than('<', highest)] : []),
+      ].join(' and ')
     },
     get counted() {
       return `(${upto(high - 1)} - ${upto(low - 1)})`
     },
     get isOfCount() {
-      return `exists (select from payment_ranks where account_id = $1 and made_before = ${bind(version, 'timestamptz')})`
+      return `exists (select from payment_ranks where account_id = $1 and xmin = ${bind(version, 'xid')})`
     },
     get first() {
       return bind(first, 'integer')

@@ -10,7 +10,6 @@ import {
   type Counted,
   LIMIT_MAX,
   type ListPlaces,
-  PLACED_FROM,
   type Place,
 } from '../../db/list-places.ts'
 import { firstRow } from '../../db/rows.ts'
@@ -39,15 +38,12 @@ const isOf = (query: ListQuery, filters: readonly string[]): boolean =>
 /** Taken anew where a count comes between it and what is asked of it. */
 const TRIES = 3
 
-/** Of fewer, with those at the edges, no page is far from either end: they are walked through as soon as it is told how many they are. */
-const FEW = 2n * PLACED_FROM
-
 /** Null where it is not known, or walked through as soon. */
-export async function countPart(asked: Asked): Promise<Counted | null> {
+async function countPart(asked: Asked): Promise<Counted | null> {
   const { query } = asked
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const inside = await findInside(asked)
-    if (!inside || inside.payments < FEW) return null
+    if (!inside) return null
     const counted = await (query.sort === 'total' ? countByAmount : countByTime)(asked, inside)
     if (counted) return counted
   }

@@ -17,8 +17,8 @@ const { db } = gateway
 const account = await testAccount(gateway)
 const model = await testPayment(gateway, account, { customerEmail: 'ann@shop.example' })
 const COUNT = 30_000
-/** Small, so that there are many rungs, and many turns. */
-const SMALL = { rung: 300, countedAtOnce: 5_000 }
+/** Small, so that there are many rungs, of which the grid has every second, and many turns. */
+const SMALL = { rung: 300, countedAtOnce: 5_000, rungsMax: 60 }
 
 /** Few values of each column, so that there are many equals, also in time; of two months that end now. */
 await db.transaction(async (tx) => {
@@ -112,14 +112,17 @@ async function check(when: string): Promise<void> {
   for (const [index, [query, where]] of CASES.entries()) {
     const column = COLUMN[query.sort]
     const order = (index + checks) % 2 === 0 ? 'asc' : 'desc'
-    const { rows } = await db.query<{ id: string }>(
-      `select id from payments where account_id = $1 and ${where}
+    const { rows } = await db.query<{ id: string; word: string }>(
+      `select id, ${column}::text as word from payments where account_id = $1 and ${where}
        order by ${column} ${order}, created_at ${order}, id ${order}`,
       [account.id],
     )
+    const change = rows.findIndex(({ word }, at) => at > 10_000 && word !== rows[at - 1]?.word)
     for (const page of new Set([
       1,
       101,
+      // With the last of a word and the first of the next.
+      Math.floor(Math.max(0, change) / 100) + 1,
       Math.ceil(rows.length / 200) || 1,
       Math.ceil(rows.length / 100) || 1,
     ])) {
@@ -136,7 +139,7 @@ async function check(when: string): Promise<void> {
 }
 
 /** What is kept is what one snapshot of the payments is. */
-async function checkCounts(sliceMax = SMALL.rung / 2): Promise<void> {
+async function checkCounts(sliceMax = SMALL.rung): Promise<void> {
   const { rows } = await db.query<{ what: string }>(
     `with made as (select made_before from payment_ranks where account_id = $1),
      counted as (select p.* from payments p, made where p.account_id = $1 and p.created_at < made_before)
@@ -158,9 +161,15 @@ async function checkCounts(sliceMax = SMALL.rung / 2): Promise<void> {
 
 /** Some cells of the grid are what one counts there, and every payment before the last mark is in it. */
 async function checkGrid(sliceMax: number): Promise<void> {
-  const { rows } = await db.query<{ cells: bigint; wrong: bigint; isAll: boolean; slice: bigint }>(
+  const { rows } = await db.query<{
+    cells: bigint
+    wrong: bigint
+    isAll: boolean
+    slice: bigint
+    rungs: number
+  }>(
     `with payments as materialized (select p.* from payments p where account_id = $1)
-     select count(*) as cells, count(*) filter (where upto <> n) as wrong,
+     select count(*) as cells, max(cardinality(ids)) as rungs, count(*) filter (where upto <> n) as wrong,
        (select sum(c.upto[cardinality(ids)]) = (select count(*) from payments where created_at < marks[cardinality(marks)])
         from payment_grid_counts c join payment_grids using (account_id)
         where account_id = $1 and mark = cardinality(marks) group by marks, ids) as "isAll",
@@ -177,11 +186,12 @@ async function checkGrid(sliceMax: number): Promise<void> {
      where g.account_id = $1`,
     [account.id],
   )
-  const [{ cells, wrong, isAll, slice } = assert.fail()] = rows
+  const [{ cells, wrong, isAll, slice, rungs } = assert.fail()] = rows
   assert.ok(
     cells >= 20n && wrong === 0n && isAll,
     `${wrong} of ${cells} cells are wrong; all are counted: ${isAll}`,
   )
+  assert.ok(rungs <= SMALL.rungsMax, `${rungs} rungs`)
   // As many as asked for, and those of one moment.
   assert.ok(Number(slice) < 1.2 * sliceMax, `a slice of ${slice}`)
 }
@@ -219,6 +229,15 @@ test('deep pages, and ranges, are those of the list as it is, whatever was count
   )
   assert.equal(left.length, 0)
   await check('what changed is counted')
+
+  const gridRungs = async () =>
+    (await db.query<{ rungs: number }>('select rungs from payment_grids where account_id = $1', [account.id]))
+      .rows[0]?.rungs
+  const had = (await gridRungs()) ?? assert.fail()
+  while (await rankPayments(db, account.id, { ...SMALL, rung: SMALL.rung / 3 })) {}
+  assert.ok(Number(await gridRungs()) >= 2 * had, 'its rungs were too large')
+  await checkCounts()
+  await check('the grid was begun anew')
 })
 
 test('deep pages of counted lists are not walked to', async () => {
@@ -273,24 +292,44 @@ test('a change that is under way while payments are counted is not lost, nor cou
   await check('two counted at once')
 })
 
-test('a page is not placed by counts that came after its range was counted row by row', async () => {
-  await forgetRanks(db, account.id)
-  const query = { start_date: FROM, limit: 100, page: 140 }
-  const expected = await listPayments(db, account.id, query)
-  let isCounted = false
-  const counting: typeof db = {
-    ...db,
-    async query<Row>(text: string, values?: readonly unknown[], hot?: 'prepared') {
-      const answer = await db.query<Row>(text, values, hot)
-      if (!isCounted && text.includes('as total')) {
-        isCounted = true
-        while (await rankPayments(db, account.id)) {}
-      }
-      return answer
-    },
+test('a count that comes between two statements of a page does not shift it', async () => {
+  const between = async (marker: RegExp, count: () => Promise<unknown>, query: ListQuery) => {
+    const expected = await listPayments(db, account.id, query)
+    let isCounted = false
+    const counting: typeof db = {
+      ...db,
+      async query<Row>(text: string, values?: readonly unknown[], hot?: 'prepared') {
+        const answer = await db.query<Row>(text, values, hot)
+        if (!isCounted && marker.test(text)) {
+          isCounted = true
+          await count()
+        }
+        return answer
+      },
+    }
+    const shown = await listPayments(counting, account.id, query)
+    assert.deepEqual(shown, expected, String(marker))
+    assert.ok(isCounted, String(marker))
   }
-  assert.deepEqual(await listPayments(counting, account.id, query), expected)
-  assert.ok(isCounted)
+  const again = (rung: number) => async () => {
+    await forgetRanks(db, account.id)
+    while (await rankPayments(db, account.id, { rung })) {}
+  }
+  const turn = async () => {
+    while (await rankPayments(db, account.id, SMALL)) {}
+  }
+  const ofAmounts: ListQuery = { total_min: 0.01, limit: 100, page: 115 }
+  const ofDates: ListQuery = { sort: 'total', start_date: FROM, limit: 100, page: 140 }
+  await again(500)()
+  // Marks and rungs are those of another grid.
+  await between(/ as version/, again(300), ofAmounts)
+  await between(/ as version/, again(700), ofDates)
+  // What changed is among the counts, and was told besides.
+  await change(`id::text like '%d'`, 'fee_minor = fee_minor + net_minor, net_minor = 0')
+  await between(/ as mark/, turn, ofAmounts)
+  // It was counted row by row.
+  await forgetRanks(db, account.id)
+  await between(/ as total/, again(500), ofAmounts)
 })
 
 test('counts that do not fit are made anew', async () => {

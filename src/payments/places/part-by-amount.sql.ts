@@ -23,7 +23,8 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
   const { matches, isOfCount, first, last } = part
   const [low, high] = [bind(inside.low, 'integer'), bind(inside.high, 'integer')]
   const key = 'p.net_minor, p.created_at, p.id'
-  const count = (where: string | null) => (where ? `(select count(*) from payments p where ${where})` : '0')
+  const count = (rung: string, where: readonly string[]) =>
+    where.map((each) => `union all select ${rung}, count(*) from payments p where ${each}`).join(' ')
   // To sort those that are newer with the rungs would take as long as all else.
   const later = `nullif(width_bucket(p.net_minor, (select array_agg(net_minor order by rung) from rungs)), 0) + ${low} - 1`
   const rows = await allRows<CountedRung>(
@@ -42,13 +43,13 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
      ), more as (
        select coalesce(rung, 0) as rung, sum(n)::bigint as n from placed where n <> 0 group by 1
        ${inside.isUpToNow ? `union all select coalesce(${later}, 0), count(*) from payments p where ${part.later} group by 1` : ''}
-       union all select 0, ${count(part.lower)}
-       union all select ${high}, ${count(part.higher)}
+       ${count('0', part.lower)}
+       ${count(high, part.higher)}
      ), whole as (
        select ${low} + at::integer - 1 as rung, sum((upto - before) * sign)::bigint as upto
        from (select p.upto[${low}:${high} - 1] as uptos, coalesce(p.upto[${low} - 1], 0) as before,
            case p.mark when ${last} then 1 else -1 end as sign
-         from payment_grid_counts p where ${matches} and p.mark in (${first}, ${last}) and ${first} <> ${last}) corners
+         from payment_grid_counts p where ${matches} and p.mark in (${first}, ${last})) corners
        cross join lateral unnest(uptos) with ordinality each (upto, at) group by 1
      )
      select rung, case when id is not null then ${rungOf('net_minor', 'created_at', 'id')} end as begin, coalesce(whole.upto, 0) as upto, coalesce(more.n, 0) as more

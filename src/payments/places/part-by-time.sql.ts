@@ -1,5 +1,5 @@
 /** A part of a list that is sorted by time, alone or within each coin or state. */
-import { binding } from '../../db/list-filters.ts'
+import { binding, type ListQuery } from '../../db/list-filters.ts'
 import { type Asked, type Begin, type Counted, LIMIT_MAX, type Place } from '../../db/list-places.ts'
 import { allRows, firstRow } from '../../db/rows.ts'
 import { type Inside, partOf, without } from './list-part.sql.ts'
@@ -32,10 +32,10 @@ export async function countByTime(asked: Asked, inside: Inside): Promise<Counted
        select '' as word, ${first} as mark, 0::bigint as n
        union all ${payments(first, part.sooner)}
        union all ${payments(`${last} + 1`, part.later)}
-       ${[part.lower, part.higher].map((where) => (where ? ` union all ${payments(behind, where)} ` : '')).join('')}
+       ${[...part.lower, ...part.higher].map((where) => `union all ${payments(behind, where)}`).join(' ')}
        union all select ${word}, ${behind}, p.n from (${CHANGES}) p where ${part.inside}
        union all select ${word}, null, ${counted} * case p.mark when ${last} then 1 else -1 end from payment_grid_counts p
-         where ${matches} and p.mark in (${first}, ${last}) and ${first} <> ${last}
+         where ${matches} and p.mark in (${first}, ${last})
      ) told where ${isOfCount} group by word, mark order by word, mark`,
     values,
   )
@@ -66,27 +66,33 @@ async function beginAtMark(
   place: Place,
 ): Promise<Begin | null> {
   let within = place
-  const found = words.find((word) => {
+  const index = words.findIndex((word) => {
     if (within < word.total) return true
     within -= word.total
     return false
   })
+  const found = words[index]
   if (!found) return null
   const { query } = asked
-  const sort = query.sort === 'asset' || query.sort === 'status' ? query.sort : null
-  // A list of words beside the one would be walked through from its first.
-  const ofWord = sort ? { ...without(query, `filter_${sort}_op`), [`filter_${sort}`]: found.word } : query
-  const mark = await findMark({ ...asked, query: ofWord }, inside, found, within)
+  // A list of words would be walked through from its first, and every word that none of the part has.
+  const queryOf = ({ word }: Word): ListQuery =>
+    query.sort === 'asset' || query.sort === 'status'
+      ? { ...without(query, `filter_${query.sort}_op`), [`filter_${query.sort}`]: word }
+      : query
+  const mark = await findMark({ ...asked, query: queryOf(found) }, inside, found, within)
   if (!mark) return null
   return {
     skip: within - mark.before,
     conditions(bind) {
-      const isIn = asked.conditions(ofWord, bind)
+      const isIn = asked.conditions(queryOf(found), bind)
       const begin = mark.at === null ? isIn : `${isIn} and p.created_at >= ${bind(mark.at, 'timestamptz')}`
-      // Later words are walked through only where the page may reach them.
-      return sort && within + BigInt(LIMIT_MAX) > found.total
-        ? [begin, `${asked.conditions(query, bind)} and p.${sort} > ${bind(found.word, 'text')}`]
-        : [begin]
+      let reached = found.total - within
+      const later = words.slice(index + 1).filter(({ total }) => {
+        const isReached = total > 0n && reached < LIMIT_MAX
+        reached += total
+        return isReached
+      })
+      return [begin, ...later.map((word) => asked.conditions(queryOf(word), bind))]
     },
   }
 }

@@ -5,20 +5,23 @@
  */
 import type { AccountId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
-import { allRows, firstRow } from '../../db/rows.ts'
+import { allRows, firstRow, oneRow } from '../../db/rows.ts'
 import { DIFFERENCES, FIRST_RUNG } from './payment-rungs.sql.ts'
 
-/** Rungs stay until there would be half as many again: so much larger may a rung become. */
-const RUNGS_ANEW = 1.5
+/** The grid stays as it is until one of its rungs stands for more than so many of the account's when they are split. */
+const RUNG_MAX = 3
+/** A grid has no more. Of an account with more, every second counts or every third, and slices are as much longer. */
+export const GRID_RUNGS_MAX = 1_024
 
-interface Span {
+export interface Span {
   /** Before this, payments are counted by day and rung. */
   readonly until: string
   /** Whether that is all of them: else no grid is begun. */
   readonly isAll: boolean
   readonly countedAtOnce: number
-  /** So many payments lie between two marks, or a few more of one moment. */
-  readonly slice: number
+  /** For so many payments a rung of the account stands, or up to twice as many. */
+  readonly rung: number
+  readonly rungsMax: number
 }
 
 /**
@@ -27,16 +30,17 @@ interface Span {
  * @returns Whether more marks are due.
  */
 export async function countGrid(tx: Tx, accountId: AccountId, span: Span): Promise<boolean> {
-  if (span.isAll) await tx.query(BEGIN, [accountId, RUNGS_ANEW, span.until, 2 * span.slice])
-  const grid = await firstRow<{ marks: number; since: string }>(
+  if (span.isAll) await beginGrid(tx, accountId, span)
+  const grid = await firstRow<{ rungs: number; marks: number; since: string }>(
     tx,
-    `select cardinality(marks) as marks, coalesce(marks[cardinality(marks)], '-infinity')::text as since
+    `select rungs, cardinality(marks) as marks, coalesce(marks[cardinality(marks)], '-infinity')::text as since
      from payment_grids where account_id = $1`,
     [accountId],
   )
   if (!grid) return false
-  const most = Math.max(1, Math.floor(span.countedAtOnce / span.slice))
-  const due = await allRows<{ mark: string }>(tx, DUE, [accountId, grid.since, span.until, span.slice, most])
+  const slice = sliceOf(grid.rungs, span)
+  const most = Math.max(1, Math.floor(span.countedAtOnce / slice))
+  const due = await allRows<{ mark: string }>(tx, DUE, [accountId, grid.since, span.until, slice, most])
   const isMore = due.length === most
   await tx.query(
     'update payment_grids set marks = marks || $2::timestamptz[], is_whole = $3 where account_id = $1',
@@ -53,28 +57,44 @@ export async function countGrid(tx: Tx, accountId: AccountId, span: Span): Promi
   return isMore
 }
 
-/**
- * Where there is none yet, or its rungs have become too large, one is begun by the rungs as they are, but for those of the last
- * payments: each is older than the last mark will be.
- */
+const thinnedBy = (rungs: number, { rungsMax }: Span): number => Math.ceil(rungs / rungsMax)
+
+/** So many payments lie between two marks, or a few more of one moment. */
+const sliceOf = (rungs: number, span: Span): number => Math.ceil(span.rung / 2) * thinnedBy(rungs, span)
+
+/** Where there is none yet, or one of its rungs has become too large and would be split: what is made later may all be of one amount. */
+async function beginGrid(tx: Tx, accountId: AccountId, span: Span): Promise<void> {
+  const { rungs, had, largest } = await oneRow<{ rungs: number; had: number | null; largest: bigint }>(
+    tx,
+    `select (select count(*)::integer from (
+         select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total') r) as rungs,
+       (select rungs from payment_grids where account_id = $1) as had,
+       (select coalesce(max(payments), 0)::bigint from (
+         select sum(n - coalesce(upto[rung - 1], 0)) as payments
+         from payment_grids g join payment_grid_counts c on c.account_id = g.account_id and mark = cardinality(marks)
+         cross join lateral unnest(upto) with ordinality each (n, rung)
+         where g.account_id = $1 group by rung) largest) as largest`,
+    [accountId],
+  )
+  if (had !== null && (rungs <= had || largest < RUNG_MAX * span.rung * thinnedBy(had, span))) return
+  await tx.query('delete from payment_grid_counts where account_id = $1', [accountId])
+  await tx.query(BEGIN, [accountId, rungs, thinnedBy(rungs, span), span.until, 2 * sliceOf(rungs, span)])
+}
+
+/** By the rungs as they are, but for those of the last payments: each is older than the last mark will be. */
 const BEGIN = `
   with rungs as (
-    select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total'
-      and created_at < (select p.created_at from payments p where p.account_id = $1 and p.created_at < $3::timestamptz
-        order by p.created_at desc offset $4::bigint limit 1)
-    union select ${FIRST_RUNG}
-  ), begun as (
-    select array_agg(net_minor order by net_minor, created_at, id) as net_minors,
-      array_agg(created_at order by net_minor, created_at, id) as created_ats,
-      array_agg(id order by net_minor, created_at, id) as ids from rungs
-  ), forgotten as (
-    delete from payment_grid_counts counted using payment_grids g, begun
-    where counted.account_id = $1 and g.account_id = $1 and cardinality(begun.ids) >= $2::float8 * cardinality(g.ids)
+    select *, row_number() over (order by net_minor, created_at, id) - 1 as n from (
+      select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total'
+        and created_at < (select p.created_at from payments p where p.account_id = $1 and p.created_at < $4::timestamptz
+          order by p.created_at desc offset $5::bigint limit 1)
+      union select ${FIRST_RUNG}) older
   )
-  insert into payment_grids as g (account_id, net_minors, created_ats, ids) select $1, net_minors, created_ats, ids from begun
-  on conflict (account_id) do update set marks = '{}', net_minors = excluded.net_minors, created_ats = excluded.created_ats,
-    ids = excluded.ids, is_whole = false
-  where cardinality(excluded.ids) >= $2::float8 * cardinality(g.ids)`
+  insert into payment_grids (account_id, rungs, net_minors, created_ats, ids)
+  select $1, $2, array_agg(net_minor order by n), array_agg(created_at order by n), array_agg(id order by n)
+  from rungs where n % $3::integer = 0
+  on conflict (account_id) do update set rungs = excluded.rungs, marks = '{}', is_whole = false,
+    net_minors = excluded.net_minors, created_ats = excluded.created_ats, ids = excluded.ids`
 
 /** The marks after `$2` and before `$3`, one behind every so many payments. */
 const DUE = `

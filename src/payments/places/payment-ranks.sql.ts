@@ -6,7 +6,7 @@ import type { AccountId } from '../../core/ids.ts'
 import type { Database, Queryable, Tx } from '../../db/database.ts'
 import { type Bind, binding } from '../../db/list-filters.ts'
 import { allRows, countRows, firstRow, oneRow } from '../../db/rows.ts'
-import { countGrid } from './payment-grid.sql.ts'
+import { countGrid, GRID_RUNGS_MAX } from './payment-grid.sql.ts'
 import {
   DIFFERENCES,
   FIRST_RUNG,
@@ -51,6 +51,13 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
     )
   )?.id ?? null
 
+/** Smaller ones are for tests. */
+interface Sizes {
+  readonly countedAtOnce?: number
+  readonly rung?: number
+  readonly rungsMax?: number
+}
+
 /**
  * Counts what the account made since it was counted last, until two hours ago, and what changed of what was counted. Whoever
  * else counts it meanwhile begins anew.
@@ -60,7 +67,7 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
 export const rankPayments = (
   db: Database,
   accountId: AccountId,
-  { countedAtOnce = COUNTED_AT_ONCE, rung = RUNG }: { countedAtOnce?: number; rung?: number } = {},
+  { countedAtOnce = COUNTED_AT_ONCE, rung = RUNG, rungsMax = GRID_RUNGS_MAX }: Sizes = {},
 ): Promise<boolean> =>
   db.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read')
@@ -88,7 +95,8 @@ export const rankPayments = (
       until,
       isAll: !isMore,
       countedAtOnce,
-      slice: Math.ceil(rung / 2),
+      rung,
+      rungsMax,
     })
     await tx.query('delete from payment_changes where account_id = $1 and created_at < $2', [
       accountId,
