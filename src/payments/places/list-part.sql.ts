@@ -105,8 +105,8 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
   const than = (comparison: '<' | '>=', rung: Rung) =>
     `${keyOf('total', 'p')} ${comparison} ${keyOfRung('total', rung, bind)}`
   /**
-   * Of the rung's amount, and of those beyond it: from two conditions on one end, of which one compares several columns,
-   * PostgreSQL takes the other, and would read all payments of the amount.
+   * As three ranges of the index, one behind the other: beside a comparison of several columns at once PostgreSQL ends at no other
+   * condition, and would read all payments of the amount, or all of the time.
    */
   const beyond = (rung: Rung, beyond: '<' | '>', within: '<' | '>=') => {
     const [netMinor, createdAt, id] = [
@@ -115,7 +115,8 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
       bind(rung.id, 'uuid'),
     ]
     return [
-      `p.net_minor = ${netMinor} and p.created_at ${beyond}= ${createdAt} and (p.created_at, p.id) ${within} (${createdAt}, ${id})`,
+      `p.net_minor = ${netMinor} and p.created_at = ${createdAt} and p.id ${within} ${id}`,
+      `p.net_minor = ${netMinor} and p.created_at ${beyond} ${createdAt}`,
       `p.net_minor ${beyond} ${netMinor}`,
     ].map((each) => `${isIn()} and ${isMadeInside()} and ${each}`)
   }
