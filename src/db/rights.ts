@@ -70,7 +70,7 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   payment_changes: TURN,
   payment_counts: WRITE,
   payment_grid_counts: [...TURN, 'update (upto)'],
-  payment_grids: [...TURN, 'update (rungs, marks, net_minors, created_ats, ids, is_whole)'],
+  payment_grids: [...TURN, 'update (marks, is_due, is_whole)'],
   payment_links: [...ADD, 'update (is_active, uses)'],
   payment_ranks: ['select', 'insert', 'update (made_before)'],
   payment_rungs: [...TURN, 'update (payments)'],

@@ -771,25 +771,28 @@ create table payment_counts (
 
 create table payment_grid_counts (
   account_id uuid not null,
+  generation integer not null,
   mark integer not null,
   asset text not null,
   status text not null,
   upto integer[] not null,
   constraint payment_grid_counts_upto_check CHECK ((0 <= ALL (upto))),
-  constraint payment_grid_counts_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_grids(account_id),
-  constraint payment_grid_counts_pkey PRIMARY KEY (account_id, mark, asset, status)
+  constraint payment_grid_counts_account_id_generation_fkey FOREIGN KEY (account_id, generation) REFERENCES payment_grids(account_id, generation),
+  constraint payment_grid_counts_pkey PRIMARY KEY (account_id, generation, mark, asset, status)
 );
 
 create table payment_grids (
   account_id uuid not null,
+  generation integer not null,
   rungs integer not null,
   marks timestamp with time zone[] not null default '{}'::timestamp with time zone[],
   net_minors bigint[] not null,
   created_ats timestamp with time zone[] not null,
   ids uuid[] not null,
+  is_due boolean not null default true,
   is_whole boolean not null default false,
   constraint payment_grids_account_id_fkey FOREIGN KEY (account_id) REFERENCES payment_ranks(account_id),
-  constraint payment_grids_pkey PRIMARY KEY (account_id)
+  constraint payment_grids_pkey PRIMARY KEY (account_id, generation)
 );
 
 create table payment_links (

@@ -201,9 +201,11 @@ create table payment_rungs (
 );
 
 -- How many of what was made before a mark stand up to a rung, so that a part of a list that is bounded by time and by amount is
--- counted by its four corners. Marks come by and by; its rungs stay as they were until one has become too large.
+-- counted by its four corners. Marks come by and by; rungs stay as they are until one has become too large. Then another grid is
+-- begun, and takes the place of the one before when it has as many marks.
 create table payment_grids (
-  account_id uuid primary key references payment_ranks (account_id),
+  account_id uuid not null references payment_ranks (account_id),
+  generation integer not null,
   -- So many had the account when the grid was begun.
   rungs integer not null,
   marks timestamptz[] not null default '{}',
@@ -211,18 +213,23 @@ create table payment_grids (
   net_minors bigint[] not null,
   created_ats timestamptz[] not null,
   ids uuid[] not null,
-  -- The last mark is as late as it can be.
-  is_whole boolean not null default false
+  -- Marks are due at once.
+  is_due boolean not null default true,
+  -- It had all marks that were due, once: lists are read by it.
+  is_whole boolean not null default false,
+  primary key (account_id, generation)
 );
 create table payment_grid_counts (
-  account_id uuid not null references payment_grids (account_id),
+  account_id uuid not null,
+  generation integer not null,
   -- Of `marks`, from 1.
   mark integer not null,
   asset text not null,
   status text not null,
   -- Made before the mark, and standing on this rung or one before it.
   upto integer[] not null check (0 <= all (upto)),
-  primary key (account_id, mark, asset, status)
+  primary key (account_id, generation, mark, asset, status),
+  foreign key (account_id, generation) references payment_grids (account_id, generation)
 ) with (toast_tuple_target = 8160);
 -- In its row as long as it fits, and never compressed: each is read for a few of its numbers.
 alter table payment_grid_counts alter column upto set storage external;

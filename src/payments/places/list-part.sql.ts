@@ -23,6 +23,7 @@ export const without = (query: ListQuery, ...names: readonly string[]): ListQuer
 export interface Inside {
   /** The turn: what is read of it is of that one, or nothing. */
   readonly version: string
+  readonly generation: number
   /** Marks, from 1; 0 stands before everything. */
   readonly first: number
   readonly last: number
@@ -59,7 +60,7 @@ export async function findInside({ db, query, conditions }: Asked): Promise<Insi
   const rung = (at: string) => rungOf(`net_minors[${at}]`, `created_ats[${at}]`, `ids[${at}]`)
   return firstRow<Inside>(
     db,
-    `select version, first, last, coalesce(marks[first], '-infinity')::text as from, marks[last]::text as to,
+    `select version, generation, first, last, coalesce(marks[first], '-infinity')::text as from, marks[last]::text as to,
        low, high, ${rung('low')} as lowest, case when high <= cardinality(ids) then ${rung('high')} end as highest,
        last = cardinality(marks) as "isUpToNow"
      from (select payment_ranks.xmin::text as version, g.*,
@@ -70,7 +71,7 @@ export async function findInside({ db, query, conditions }: Asked): Promise<Insi
        from payment_grids g join payment_ranks using (account_id) where account_id = $1 and is_whole) bounds
      where first < last and low < high and (
        select sum((upto[high - 1] - coalesce(upto[low - 1], 0)) * case mark when last then 1 else -1 end)
-       from payment_grid_counts where account_id = $1 and mark in (first, last)) >= ${INSIDE_MIN}`,
+       from payment_grid_counts c where account_id = $1 and c.generation = bounds.generation and mark in (first, last)) >= ${INSIDE_MIN}`,
     values,
   )
 }
@@ -88,6 +89,8 @@ interface Part {
   readonly inside: string
   /** A row of counts: how many were made before its mark, of the amounts of the inside. */
   readonly counted: string
+  /** A row of the grid or of its counts. */
+  readonly ofGrid: string
   /** Whether the account's count is still of the inside's turn. */
   readonly isOfCount: string
   readonly first: string
@@ -95,8 +98,8 @@ interface Part {
 }
 
 /** What is used of it is bound then, as PostgreSQL wants no value that a statement does not name. */
-export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind): Part {
-  const { first, last, from, to, low, high, lowest, highest, version } = inside
+export function conditionsOf({ query, conditions }: Asked, inside: Inside, bind: Bind): Part {
+  const { first, last, from, to, low, high, lowest, highest, version, generation } = inside
   // The account is the first of the values.
   conditions({}, bind)
   const isIn = (narrowed: ListQuery = query) => conditions(narrowed, bind)
@@ -108,7 +111,7 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
    * As three ranges of the index, one behind the other: beside a comparison of several columns at once PostgreSQL ends at no other
    * condition, and would read all payments of the amount, or all of the time.
    */
-  const beyond = (rung: Rung, beyond: '<' | '>', within: '<' | '>=') => {
+  const beyond = (rung: Rung, side: '<' | '>', within: '<' | '>=') => {
     const [netMinor, createdAt, id] = [
       bind(rung.net_minor, 'bigint'),
       bind(rung.created_at, 'timestamptz'),
@@ -116,8 +119,8 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
     ]
     return [
       `p.net_minor = ${netMinor} and p.created_at = ${createdAt} and p.id ${within} ${id}`,
-      `p.net_minor = ${netMinor} and p.created_at ${beyond} ${createdAt}`,
-      `p.net_minor ${beyond} ${netMinor}`,
+      `p.net_minor = ${netMinor} and p.created_at ${side} ${createdAt}`,
+      `p.net_minor ${side} ${netMinor}`,
     ].map((each) => `${isIn()} and ${isMadeInside()} and ${each}`)
   }
   const upto = (rung: number) => `coalesce(p.upto[${bind(rung, 'integer')}], 0)`
@@ -147,6 +150,9 @@ export function partOf({ query, conditions }: Asked, inside: Inside, bind: Bind)
     },
     get counted() {
       return `(${upto(high - 1)} - ${upto(low - 1)})`
+    },
+    get ofGrid() {
+      return `account_id = $1 and generation = ${bind(generation, 'integer')}`
     },
     get isOfCount() {
       return `exists (select from payment_ranks where account_id = $1 and xmin = ${bind(version, 'xid')})`

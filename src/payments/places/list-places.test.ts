@@ -105,11 +105,15 @@ const CASES: readonly [query: ListQuery & { sort: keyof typeof COLUMN }, where: 
   [{ sort: 'created_at', total_min: 0.04, total_max: 0.03 }, 'false'],
 ]
 
+const RANGES = CASES.filter(
+  ([query]) => query.start_date ?? query.end_date ?? query.total_min ?? query.total_max,
+).slice(-9)
+
 let checks = 0
 /** Pages and their totals are those of the plainest SQL, each list in one order, and in the other the next time. */
-async function check(when: string): Promise<void> {
+async function check(when: string, cases = CASES): Promise<void> {
   checks++
-  for (const [index, [query, where]] of CASES.entries()) {
+  for (const [index, [query, where]] of cases.entries()) {
     const column = COLUMN[query.sort]
     const order = (index + checks) % 2 === 0 ? 'asc' : 'desc'
     const { rows } = await db.query<{ id: string; word: string }>(
@@ -230,14 +234,32 @@ test('deep pages, and ranges, are those of the list as it is, whatever was count
   assert.equal(left.length, 0)
   await check('what changed is counted')
 
-  const gridRungs = async () =>
-    (await db.query<{ rungs: number }>('select rungs from payment_grids where account_id = $1', [account.id]))
-      .rows[0]?.rungs
-  const had = (await gridRungs()) ?? assert.fail()
-  while (await rankPayments(db, account.id, { ...SMALL, rung: SMALL.rung / 3 })) {}
-  assert.ok(Number(await gridRungs()) >= 2 * had, 'its rungs were too large')
+  const grids = async () =>
+    (
+      await db.query<{ rungs: number; isDue: boolean; isWhole: boolean }>(
+        'select rungs, is_due as "isDue", is_whole as "isWhole" from payment_grids where account_id = $1 order by generation',
+        [account.id],
+      )
+    ).rows
+  const [{ rungs: had } = assert.fail()] = await grids()
+  const fine = { ...SMALL, rung: SMALL.rung / 3 }
+  let both = 0
+  let isMore = true
+  while (isMore) {
+    await change(`id::text like '%${both}e'`, 'fee_minor = fee_minor + net_minor, net_minor = 0')
+    isMore = await rankPayments(db, account.id, fine)
+    const [first, second] = await grids()
+    if (!second) continue
+    both++
+    assert.ok(first?.isWhole && second.isDue && !second.isWhole && isMore)
+    assert.equal(await findAccountToRank(db), account.id, 'it is counted on')
+    if (both <= 3) await check('while another grid is counted', RANGES)
+  }
+  assert.ok(both >= 3, `${both} turns`)
+  const [grown = assert.fail(), ...others] = await grids()
+  assert.ok(grown.rungs >= 2 * had && others.length === 0, 'its rungs were too large')
   await checkCounts()
-  await check('the grid was begun anew')
+  await check('another grid is counted')
 })
 
 test('deep pages of counted lists are not walked to', async () => {
@@ -330,6 +352,21 @@ test('a count that comes between two statements of a page does not shift it', as
   // It was counted row by row.
   await forgetRanks(db, account.id)
   await between(/ as total/, again(500), ofAmounts)
+})
+
+test('newer payments stand behind every rung of their amount, also where amounts are many', async () => {
+  await change(
+    'true',
+    'net_minor = abs(hashtext(id::text)) % 4000, fee_minor = fiat_minor - abs(hashtext(id::text)) % 4000',
+  )
+  await forgetRanks(db, account.id)
+  while (await rankPayments(db, account.id, SMALL)) {}
+  await checkCounts()
+  await check('amounts are many', [
+    [{ sort: 'total', total_min: 1 }, 'net_minor >= 100'],
+    [{ sort: 'total', start_date: FROM }, `created_at >= '${FROM}'`],
+    [{ sort: 'created_at', total_min: 1, total_max: 39 }, 'net_minor between 100 and 3900'],
+  ])
 })
 
 test('counts that do not fit are made anew', async () => {

@@ -2,7 +2,7 @@
 import { binding } from '../../db/list-filters.ts'
 import type { Asked, Counted } from '../../db/list-places.ts'
 import { allRows } from '../../db/rows.ts'
-import { type Inside, partOf, without } from './list-part.sql.ts'
+import { conditionsOf, type Inside, without } from './list-part.sql.ts'
 import { CHANGES, keyOf, keyOfRung, type Rung, rungOf } from './payment-rungs.sql.ts'
 
 interface CountedRung {
@@ -19,7 +19,7 @@ interface CountedRung {
 export async function countByAmount(asked: Asked, inside: Inside): Promise<Counted | null> {
   const values: unknown[] = []
   const bind = binding(values)
-  const part = partOf(asked, inside, bind)
+  const part = conditionsOf(asked, inside, bind)
   const { matches, isOfCount, first, last } = part
   const [low, high] = [bind(inside.low, 'integer'), bind(inside.high, 'integer')]
   const key = 'p.net_minor, p.created_at, p.id'
@@ -32,7 +32,7 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
     `with rungs as materialized (
        select n::integer as rung, net_minor, created_at, id
        from payment_grids, unnest(net_minors, created_ats, ids) with ordinality each (net_minor, created_at, id, n)
-       where account_id = $1 and n between ${low} and ${high}
+       where ${part.ofGrid} and n between ${low} and ${high}
      ), placed as (
        select max(rung) over (order by net_minor, created_at, id, rung rows unbounded preceding) as rung, n from (
          select rung, net_minor, created_at, id, 0::bigint as n from rungs
@@ -49,7 +49,7 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
        select ${low} + at::integer - 1 as rung, sum((upto - before) * sign)::bigint as upto
        from (select p.upto[${low}:${high} - 1] as uptos, coalesce(p.upto[${low} - 1], 0) as before,
            case p.mark when ${last} then 1 else -1 end as sign
-         from payment_grid_counts p where ${matches} and p.mark in (${first}, ${last})) corners
+         from payment_grid_counts p where ${matches} and ${part.ofGrid} and p.mark in (${first}, ${last})) corners
        cross join lateral unnest(uptos) with ordinality each (upto, at) group by 1
      )
      select rung, case when id is not null then ${rungOf('net_minor', 'created_at', 'id')} end as begin, coalesce(whole.upto, 0) as upto, coalesce(more.n, 0) as more

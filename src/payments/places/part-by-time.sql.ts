@@ -2,14 +2,14 @@
 import { binding, type ListQuery } from '../../db/list-filters.ts'
 import { type Asked, type Begin, type Counted, LIMIT_MAX, type Place } from '../../db/list-places.ts'
 import { allRows, firstRow } from '../../db/rows.ts'
-import { type Inside, partOf, without } from './list-part.sql.ts'
+import { conditionsOf, type Inside, without } from './list-part.sql.ts'
 import { CHANGES } from './payment-rungs.sql.ts'
 
 /** Matching payments of a word, by which the list is sorted first; of the empty one where it is sorted by time alone. */
 interface Word {
   readonly word: string
   total: bigint
-  /** At each mark from the first, how many at the edges stand before it. */
+  /** At each mark from the first, how many at the edges, and of what changed, stand before it. */
   readonly edges: bigint[]
   /** So many stand behind the last mark. */
   behind: bigint
@@ -21,11 +21,11 @@ export async function countByTime(asked: Asked, inside: Inside): Promise<Counted
   const word = sort === 'asset' || sort === 'status' ? `p.${sort}` : `''`
   const values: unknown[] = []
   const bind = binding(values)
-  const part = partOf(asked, inside, bind)
+  const part = conditionsOf(asked, inside, bind)
   const { matches, isOfCount, counted, first, last } = part
   const payments = (mark: string, where: string) =>
     `select ${word} as word, ${mark} as mark, count(*) as n from payments p where ${where} group by 1, 2`
-  const behind = `width_bucket(p.created_at, (select marks[${first} + 1:${last}] from payment_grids where account_id = $1)) + ${first} + 1`
+  const behind = `width_bucket(p.created_at, (select marks[${first} + 1:${last}] from payment_grids where ${part.ofGrid})) + ${first} + 1`
   const rows = await allRows<{ word: string; mark: number | null; n: bigint }>(
     asked.db,
     `select word, mark, sum(n)::bigint as n from (
@@ -35,7 +35,7 @@ export async function countByTime(asked: Asked, inside: Inside): Promise<Counted
        ${[...part.lower, ...part.higher].map((where) => `union all ${payments(behind, where)}`).join(' ')}
        union all select ${word}, ${behind}, p.n from (${CHANGES}) p where ${part.inside}
        union all select ${word}, null, ${counted} * case p.mark when ${last} then 1 else -1 end from payment_grid_counts p
-         where ${matches} and p.mark in (${first}, ${last})
+         where ${matches} and ${part.ofGrid} and p.mark in (${first}, ${last})
      ) told where ${isOfCount} group by word, mark order by word, mark`,
     values,
   )
@@ -109,12 +109,12 @@ async function findMark(
   if (place >= total - behind) return { at: inside.to, before: total - behind }
   const values: unknown[] = []
   const bind = binding(values)
-  const { matches, isOfCount, counted, first, last } = partOf(asked, inside, bind)
+  const { matches, ofGrid, isOfCount, counted, first, last } = conditionsOf(asked, inside, bind)
   const all = `coalesce(sum(${counted}), 0)::bigint`
   return firstRow(
     asked.db,
     `with recursive begun as materialized (
-       select ${all} as n from payment_grid_counts p where ${matches} and p.mark = ${first}
+       select ${all} as n from payment_grid_counts p where ${matches} and ${ofGrid} and p.mark = ${first}
      ), search as (
        select ${first} as low, ${last} as high, ${bind(before, 'bigint')} as before
        union all
@@ -122,11 +122,11 @@ async function findMark(
          case when is_found then upto else before end
        from (select *, (low + high) / 2 as middle from search where high - low > 1) half
        cross join lateral (select (${bind(edges, 'bigint[]')})[middle - ${first} + 1] + ${all} - (select n from begun) as upto
-         from payment_grid_counts p where ${matches} and p.mark = middle) counted
+         from payment_grid_counts p where ${matches} and ${ofGrid} and p.mark = middle) counted
        cross join lateral (select upto <= ${bind(place, 'bigint')} as is_found) found
      )
      select marks[low]::text as at, before from search cross join payment_grids
-     where account_id = $1 and high - low <= 1 and ${isOfCount}`,
+     where ${ofGrid} and high - low <= 1 and ${isOfCount}`,
     values,
   )
 }

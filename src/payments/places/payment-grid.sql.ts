@@ -8,8 +8,12 @@ import type { Tx } from '../../db/database.ts'
 import { allRows, firstRow, oneRow } from '../../db/rows.ts'
 import { DIFFERENCES, FIRST_RUNG } from './payment-rungs.sql.ts'
 
-/** The grid stays as it is until one of its rungs stands for more than so many of the account's when they are split. */
+/**
+ * Another grid is begun when a rung of the last stands for more than so many of the account's, and for more than a hundredth of all: what
+ * is made later may be of one amount, and to count all of it each time that it fills a rung would take the longer, the more there is.
+ */
 const RUNG_MAX = 3
+const RUNG_SHARE_MAX = 0.01
 /** A grid has no more. Of an account with more, every second counts or every third, and slices are as much longer. */
 export const GRID_RUNGS_MAX = 1_024
 
@@ -24,37 +28,63 @@ export interface Span {
   readonly rungsMax: number
 }
 
+interface Grid {
+  readonly generation: number
+  /** Of the account, when it was begun. */
+  readonly rungs: number
+  readonly marks: number
+  /** The last mark. */
+  readonly since: string
+}
+
 /**
  * Adds what changed of what is counted, and marks that are due. Whoever calls it holds the account's ranks, and forgets the changes.
  *
  * @returns Whether more marks are due.
  */
-export async function countGrid(tx: Tx, accountId: AccountId, span: Span): Promise<boolean> {
+export async function countGrids(tx: Tx, accountId: AccountId, span: Span): Promise<boolean> {
   if (span.isAll) await beginGrid(tx, accountId, span)
-  const grid = await firstRow<{ rungs: number; marks: number; since: string }>(
+  const grids = await allRows<Grid>(
     tx,
-    `select rungs, cardinality(marks) as marks, coalesce(marks[cardinality(marks)], '-infinity')::text as since
-     from payment_grids where account_id = $1`,
+    `select generation, rungs, cardinality(marks) as marks, coalesce(marks[cardinality(marks)], '-infinity')::text as since
+     from payment_grids where account_id = $1 order by generation`,
     [accountId],
   )
-  if (!grid) return false
+  let isDue = false
+  for (const grid of grids) isDue = await countMarks(tx, accountId, grid, span)
+  const last = grids.at(-1)
+  if (!last || isDue) return isDue
+  await tx.query('delete from payment_grid_counts where account_id = $1 and generation < $2', [
+    accountId,
+    last.generation,
+  ])
+  await tx.query('delete from payment_grids where account_id = $1 and generation < $2', [
+    accountId,
+    last.generation,
+  ])
+  return false
+}
+
+async function countMarks(tx: Tx, accountId: AccountId, grid: Grid, span: Span): Promise<boolean> {
   const slice = sliceOf(grid.rungs, span)
   const most = Math.max(1, Math.floor(span.countedAtOnce / slice))
   const due = await allRows<{ mark: string }>(tx, DUE, [accountId, grid.since, span.until, slice, most])
-  const isMore = due.length === most
+  const isDue = due.length === most
   await tx.query(
-    'update payment_grids set marks = marks || $2::timestamptz[], is_whole = $3 where account_id = $1',
-    [accountId, due.map(({ mark }) => mark), !isMore],
+    `update payment_grids set marks = marks || $3::timestamptz[], is_due = $4, is_whole = is_whole or not $4
+     where account_id = $1 and generation = $2`,
+    [accountId, grid.generation, due.map(({ mark }) => mark), isDue],
   )
   // What a mark before counted is counted by each after it.
   await tx.query(
-    `insert into payment_grid_counts (account_id, mark, asset, status, upto)
-     select account_id, later, asset, status, upto from payment_grid_counts, generate_series(mark + 1, mark + $3::integer) later
-     where account_id = $1 and mark = $2`,
-    [accountId, grid.marks, due.length],
+    `insert into payment_grid_counts (account_id, generation, mark, asset, status, upto)
+     select account_id, generation, later, asset, status, upto
+     from payment_grid_counts, generate_series(mark + 1, mark + $4::integer) later
+     where account_id = $1 and generation = $2 and mark = $3`,
+    [accountId, grid.generation, grid.marks, due.length],
   )
-  await tx.query(COUNT, [accountId, grid.since, due.at(-1)?.mark ?? grid.since])
-  return isMore
+  await tx.query(COUNT, [accountId, grid.since, due.at(-1)?.mark ?? grid.since, grid.generation])
+  return isDue
 }
 
 const thinnedBy = (rungs: number, { rungsMax }: Span): number => Math.ceil(rungs / rungsMax)
@@ -62,39 +92,50 @@ const thinnedBy = (rungs: number, { rungsMax }: Span): number => Math.ceil(rungs
 /** So many payments lie between two marks, or a few more of one moment. */
 const sliceOf = (rungs: number, span: Span): number => Math.ceil(span.rung / 2) * thinnedBy(rungs, span)
 
-/** Where there is none yet, or one of its rungs has become too large and would be split: what is made later may all be of one amount. */
+/** The first of an account; another where none is under way, and a rung has become too large that would be split. */
 async function beginGrid(tx: Tx, accountId: AccountId, span: Span): Promise<void> {
-  const { rungs, had, largest } = await oneRow<{ rungs: number; had: number | null; largest: bigint }>(
+  const { rungs } = await oneRow<{ rungs: number }>(
     tx,
-    `select (select count(*)::integer from (
-         select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total') r) as rungs,
-       (select rungs from payment_grids where account_id = $1) as had,
-       (select coalesce(max(payments), 0)::bigint from (
-         select sum(n - coalesce(upto[rung - 1], 0)) as payments
-         from payment_grids g join payment_grid_counts c on c.account_id = g.account_id and mark = cardinality(marks)
-         cross join lateral unnest(upto) with ordinality each (n, rung)
-         where g.account_id = $1 group by rung) largest) as largest`,
+    `select count(*)::integer as rungs from (
+       select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total') r`,
     [accountId],
   )
-  if (had !== null && (rungs <= had || largest < RUNG_MAX * span.rung * thinnedBy(had, span))) return
-  await tx.query('delete from payment_grid_counts where account_id = $1', [accountId])
-  await tx.query(BEGIN, [accountId, rungs, thinnedBy(rungs, span), span.until, 2 * sliceOf(rungs, span)])
+  const last = await firstRow<{ generation: number; had: number; isWhole: boolean; largest: bigint }>(
+    tx,
+    `select generation, rungs as had, is_whole as "isWhole", coalesce((
+       select max(payments) from (
+         select sum(n - coalesce(upto[rung - 1], 0)) as payments
+         from payment_grid_counts c cross join lateral unnest(upto) with ordinality each (n, rung)
+         where c.account_id = g.account_id and c.generation = g.generation and mark = cardinality(marks)
+         group by rung) by_rung), 0)::bigint as largest
+     from payment_grids g where account_id = $1 order by generation desc limit 1`,
+    [accountId],
+  )
+  if (last) {
+    const most = span.rung * Math.max(RUNG_MAX * thinnedBy(last.had, span), RUNG_SHARE_MAX * rungs)
+    if (!last.isWhole || rungs <= last.had || last.largest < most) return
+  }
+  await tx.query(BEGIN, [
+    accountId,
+    (last?.generation ?? 0) + 1,
+    rungs,
+    thinnedBy(rungs, span),
+    span.until,
+    2 * sliceOf(rungs, span),
+  ])
 }
 
 /** By the rungs as they are, but for those of the last payments: each is older than the last mark will be. */
 const BEGIN = `
-  with rungs as (
+  insert into payment_grids (account_id, generation, rungs, net_minors, created_ats, ids)
+  select $1, $2, $3, array_agg(net_minor order by n), array_agg(created_at order by n), array_agg(id order by n)
+  from (
     select *, row_number() over (order by net_minor, created_at, id) - 1 as n from (
       select distinct net_minor, created_at, id from payment_rungs where account_id = $1 and sort = 'total'
-        and created_at < (select p.created_at from payments p where p.account_id = $1 and p.created_at < $4::timestamptz
-          order by p.created_at desc offset $5::bigint limit 1)
-      union select ${FIRST_RUNG}) older
-  )
-  insert into payment_grids (account_id, rungs, net_minors, created_ats, ids)
-  select $1, $2, array_agg(net_minor order by n), array_agg(created_at order by n), array_agg(id order by n)
-  from rungs where n % $3::integer = 0
-  on conflict (account_id) do update set rungs = excluded.rungs, marks = '{}', is_whole = false,
-    net_minors = excluded.net_minors, created_ats = excluded.created_ats, ids = excluded.ids`
+        and created_at < (select p.created_at from payments p where p.account_id = $1 and p.created_at < $5::timestamptz
+          order by p.created_at desc offset $6::bigint limit 1)
+      union select ${FIRST_RUNG}) older) rungs
+  where n % $4::integer = 0`
 
 /** The marks after `$2` and before `$3`, one behind every so many payments. */
 const DUE = `
@@ -117,10 +158,11 @@ const COUNT = `
   using (
     with grid as materialized (
       select array_agg(mark order by n) as marks, count(*)::integer as size
-      from payment_grids, unnest(marks) with ordinality each (mark, n) where account_id = $1
+      from payment_grids, unnest(marks) with ordinality each (mark, n) where account_id = $1 and generation = $4::integer
     ), rungs as materialized (
       select n::integer as rung, net_minor, created_at, id
-      from payment_grids, unnest(net_minors, created_ats, ids) with ordinality each (net_minor, created_at, id, n) where account_id = $1
+      from payment_grids, unnest(net_minors, created_ats, ids) with ordinality each (net_minor, created_at, id, n)
+      where account_id = $1 and generation = $4::integer
     ), placed as (
       select max(rung) over (order by net_minor, created_at, id, rung rows unbounded preceding) as rung, made, asset, status, n from (
         select rung, net_minor, created_at, id, null::timestamptz as made, null as asset, null as status, 0::bigint as n from rungs
@@ -142,8 +184,9 @@ const COUNT = `
       from cells
     )
     select mark, asset, status, array_agg(n order by rung)::integer[] as upto from sums group by 1, 2, 3) more
-  on counted.account_id = $1 and counted.mark = more.mark and counted.asset = more.asset and counted.status = more.status
+  on counted.account_id = $1 and counted.generation = $4::integer and counted.mark = more.mark
+    and counted.asset = more.asset and counted.status = more.status
   when matched then update set upto = (
     select array_agg(was + added order by rung) from unnest(counted.upto, more.upto) with ordinality each (was, added, rung))
-  when not matched then insert (account_id, mark, asset, status, upto)
-    values ($1, more.mark, more.asset, more.status, more.upto)`
+  when not matched then insert (account_id, generation, mark, asset, status, upto)
+    values ($1, $4::integer, more.mark, more.asset, more.status, more.upto)`

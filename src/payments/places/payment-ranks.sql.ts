@@ -6,7 +6,7 @@ import type { AccountId } from '../../core/ids.ts'
 import type { Database, Queryable, Tx } from '../../db/database.ts'
 import { type Bind, binding } from '../../db/list-filters.ts'
 import { allRows, countRows, firstRow, oneRow } from '../../db/rows.ts'
-import { countGrid, GRID_RUNGS_MAX } from './payment-grid.sql.ts'
+import { countGrids, GRID_RUNGS_MAX } from './payment-grid.sql.ts'
 import {
   DIFFERENCES,
   FIRST_RUNG,
@@ -40,7 +40,7 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
        ) a
        left join payment_ranks r using (account_id)
        cross join lateral (select coalesce(r.made_before, '-infinity') as made_before) counted
-       where exists (select from payment_grids g where g.account_id = a.account_id and not g.is_whole)
+       where exists (select from payment_grids g where g.account_id = a.account_id and g.is_due)
          or counted.made_before < now() - ${COUNTED_AFTER} - ${COUNTED_EVERY}
          and (exists (select from payments p where p.account_id = a.account_id and p.created_at >= counted.made_before
                 and p.created_at < now() - ${COUNTED_AFTER})
@@ -91,7 +91,7 @@ export const rankPayments = (
       await tx.query(countByRung(sort), span)
       await splitRungs(tx, sort, accountId, until, rung)
     }
-    const isGridBehind = await countGrid(tx, accountId, {
+    const isGridDue = await countGrids(tx, accountId, {
       until,
       isAll: !isMore,
       countedAtOnce,
@@ -103,7 +103,7 @@ export const rankPayments = (
       until,
     ])
     await tx.query('update payment_ranks set made_before = $2 where account_id = $1', [accountId, until])
-    return isMore || isGridBehind
+    return isMore || isGridDue
   })
 
 /** Begins to count anew: for counts that do not fit what is there, as after rows were written by hand. */
