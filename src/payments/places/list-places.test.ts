@@ -405,3 +405,14 @@ test('what changes of lists that are not counted is not kept', async () => {
   assert.equal(rows.length, 1)
   assert.notEqual(await findAccountToRank(db), small.id)
 })
+
+test('an account of which nothing is old enough yet is counted as one that has nothing', async () => {
+  const small = await testAccount(gateway)
+  await testPayment(gateway, small)
+  assert.equal(await rankPayments(db, small.id), false)
+  const { rows } = await db.query<{ marks: string[]; ids: string[] }>(
+    'select marks::text[], ids::text[] from payment_grids where account_id = $1',
+    [small.id],
+  )
+  assert.deepEqual(rows, [{ marks: [], ids: ['00000000-0000-0000-0000-000000000000'] }])
+})

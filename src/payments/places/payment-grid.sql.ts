@@ -87,7 +87,7 @@ async function countMarks(tx: Tx, accountId: AccountId, grid: Grid, span: Span):
   return isDue
 }
 
-const thinnedBy = (rungs: number, { rungsMax }: Span): number => Math.ceil(rungs / rungsMax)
+const thinnedBy = (rungs: number, { rungsMax }: Span): number => Math.max(1, Math.ceil(rungs / rungsMax))
 
 /** So many payments lie between two marks, or a few more of one moment. */
 const sliceOf = (rungs: number, span: Span): number => Math.ceil(span.rung / 2) * thinnedBy(rungs, span)
