@@ -4,7 +4,7 @@ import { testDatabaseUrl } from '../../test/database.ts'
 import { waitFor } from '../../test/wait-for.ts'
 import { VERSION } from '../core/version.ts'
 import { openDatabase } from './database.ts'
-import { migrate, readMigrations } from './migrate.ts'
+import { migrate, readMigrations, runMigrations } from './migrate.ts'
 
 test('two processes that start at once run each migration exactly once', async () => {
   const url = await testDatabaseUrl({ template: null })
@@ -16,6 +16,18 @@ test('two processes that start at once run each migration exactly once', async (
   )
   assert.deepEqual(await migrate(one), [])
   await Promise.all([one.close(), two.close()])
+})
+
+test('of many who find no table of migrations at once, none meets the other’s', async () => {
+  const url = await testDatabaseUrl({ template: null })
+  const open = Array.from({ length: 3 }, () => openDatabase({ url, connectionsMax: 1 }))
+  // Connected before: what is raced is the making alone.
+  await Promise.all(open.map((db) => db.query('select')))
+  for (let round = 0; round < 150; round++) {
+    await Promise.all(open.map((db) => runMigrations(db, [])))
+    await open[0]?.query('drop table schema_migrations')
+  }
+  await Promise.all(open.map((db) => db.close()))
 })
 
 test('a server that would compile its statements leaves Beck’s alone', async () => {

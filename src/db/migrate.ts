@@ -1,7 +1,7 @@
 /**
  * Forward-only migrations: `migrations/NNNN-name.sql`, each run once, in order, in a transaction of its own; those that make
- * an empty database in one. Two processes that start at once take turns on a lock row, so each file runs exactly once. Others go on working
- * meanwhile, on the version before: docs/internals/releases.md says what a migration may do.
+ * an empty database in one. Two processes that start at once take turns on a lock, so each file runs exactly once. Others go
+ * on working meanwhile, on the version before: docs/internals/releases.md says what a migration may do.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -95,11 +95,7 @@ export async function findUnfinishedRestore(db: Database): Promise<string | null
 /** The same, whether a restore is under way or not. */
 export async function runMigrations(db: Database, wanted: readonly Migration[]): Promise<string[]> {
   if (await isUpToDate(db, wanted)) return []
-  // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
-  await db
-    .query(`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now(), needs_version text)`)
-    .catch(ignoreDuplicate)
+  await db.transaction(makeItsTable, { ifCommitted: async () => undefined })
 
   // Before anything runs: a database that was made otherwise is left as it is.
   const before = await listApplied(db)
@@ -110,6 +106,16 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   for (const step of steps) ran.push(...(await runWhenFree(db, step)))
   refuseNewer(await listApplied(db), wanted)
   return ran
+}
+
+/**
+ * `if not exists` says whether it is there, not whether somebody else is making it: of two at once, one would meet a
+ * duplicate in whichever catalogue he comes to second.
+ */
+async function makeItsTable(tx: Tx): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('schema_migrations', 0))`)
+  await tx.query(`create table if not exists schema_migrations (
+    name text primary key, checksum text not null, applied_at timestamptz not null default now(), needs_version text)`)
 }
 
 /** Asked first, for a server's own user may make no tables. */
@@ -182,9 +188,4 @@ async function refuseBesideOlder(tx: Tx, name: string, needed: string): Promise<
     `${name} takes away what a Beck before ${needed} works with, and there runs: ${named}. Stop these, or upgrade them to ${needed} first, ` +
       `and run npx beck migrate again; one that was killed counts for ${ALIVE_MS / SECOND_MS} seconds more`,
   )
-}
-
-function ignoreDuplicate(error: unknown): void {
-  if (error instanceof Error && 'code' in error && (error.code === '23505' || error.code === '42P07')) return
-  throw error
 }
