@@ -16,13 +16,13 @@ import { endStuckFiles, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
 
 /** Of one test; the longest takes a quarter of it. */
 const TEST_LIMIT_MS = 300_000
-/** What a file may take beyond one test that hangs: the run tells of the test before its file is ended. */
+/** What a file may be silent beyond one test that hangs: the run tells of the test before its file is ended. */
 const FILE_EXTRA_MS = 180_000
 /**
- * Of the whole run: more than it takes on a machine half as fast as two cores should be, for what hangs is a file, and that
- * has a limit of its own.
+ * Of the whole run: more than it takes on a machine a quarter as fast as two cores should be, for what hangs is a file, and
+ * that has a limit of its own.
  */
-const RUN_LIMIT_MS = 60 * 60_000
+const RUN_LIMIT_MS = 90 * 60_000
 /** Linux keeps this folder in memory. */
 const MEMORY_FOLDER = '/dev/shm'
 /** More than a run ever writes, and left alone where it would be missed. */

@@ -14,12 +14,22 @@ after(() => rm(folder, { recursive: true, force: true }))
 
 for (const [what, program, exitCode] of [
   ['ends by itself', `test('passes', () => {})`, 0],
+  [
+    'takes long, and gets on with its tests',
+    `for (let i = 0; i < 16; i++) test('passes', () => new Promise((done) => setTimeout(done, 200)))`,
+    0,
+  ],
+  [
+    'takes long, and gets on with one inside of another',
+    `describe('all', () => { for (let i = 0; i < 16; i++) test('passes', () => new Promise((done) => setTimeout(done, 200))) })`,
+    0,
+  ],
   ['waits before its first test', `setInterval(() => {}, 100); await new Promise(() => {})`, 1],
   ['keeps a timer after its last test', `test('passes', () => {}); setInterval(() => {}, 100)`, 1],
 ] as const) {
   test(`a file that ${what} ends the run with ${exitCode}`, async () => {
     const file = join(folder, `${what.replaceAll(' ', '-')}.mjs`)
-    await writeFile(file, `import { test } from 'node:test'\n${program}\n`)
+    await writeFile(file, `import { describe, test } from 'node:test'\n${program}\n`)
     const running = await mkdtemp(join(folder, 'running-'))
     const told: string[] = []
     const stop = endStuckFiles(running, 2_000, (line) => told.push(line))
@@ -32,7 +42,8 @@ for (const [what, program, exitCode] of [
     stop()
     assert.equal(code, exitCode)
     assert.equal(told.length, exitCode)
-    if (exitCode === 1) assert.match(told[0] ?? '', new RegExp(`^${file}: has not ended after \\d+ s`))
+    if (exitCode === 1)
+      assert.match(told[0] ?? '', new RegExp(`^${file}: no test of it has ended for \\d+ s`))
     assert.deepEqual(
       (await readdir(running)).filter((name) => !name.endsWith('.exiting')),
       [],

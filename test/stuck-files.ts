@@ -1,5 +1,5 @@
 /**
- * Ends test files whose process does not end by itself, and says which.
+ * Ends test files whose process goes no further, and says which.
  *
  * Node gives a limit to each test, none to a file's process. One that waits at its top level, keeps a timer after its
  * last test, or deadlocks in Node's own shutdown (nodejs/node#54918) would hold up the run for ever and in silence.
@@ -15,22 +15,22 @@ export const EXITING = '.exiting'
 const EXIT_LIMIT_MS = 20_000
 const CHECK_EVERY_MS = 1_000
 
-/** Looks until stopped. `fileLimitMs` is what a file may take in all; `tell` takes a line for people. */
-export function endStuckFiles(folder: string, fileLimitMs: number, tell: (line: string) => void): () => void {
+/** Looks until stopped. `silenceMs` is what may lie between two tests that end in a file; `tell` takes a line for people. */
+export function endStuckFiles(folder: string, silenceMs: number, tell: (line: string) => void): () => void {
   const timer = setInterval(() => {
-    void endThem(folder, fileLimitMs, tell)
+    void endThem(folder, silenceMs, tell)
   }, CHECK_EVERY_MS)
   return () => clearInterval(timer)
 }
 
-async function endThem(folder: string, fileLimitMs: number, tell: (line: string) => void): Promise<void> {
+async function endThem(folder: string, silenceMs: number, tell: (line: string) => void): Promise<void> {
   for (const name of await readdir(folder)) {
     const entry = join(folder, name)
     const pid = Number.parseInt(name, 10)
     const written = await stat(entry).catch(() => null)
     if (!written) continue
     const ageMs = Date.now() - written.mtimeMs
-    const limitMs = name.endsWith(EXITING) ? EXIT_LIMIT_MS : fileLimitMs
+    const limitMs = name.endsWith(EXITING) ? EXIT_LIMIT_MS : silenceMs
     if (ageMs < limitMs && isRunning(pid)) continue
     const file = await readFile(entry, 'utf8').catch(() => '')
     await rm(entry, { force: true })
@@ -38,7 +38,7 @@ async function endThem(folder: string, fileLimitMs: number, tell: (line: string)
     tell(
       name.endsWith(EXITING)
         ? `${file}: its tests are over, but its process does not end; it is killed`
-        : `${file}: has not ended after ${Math.round(ageMs / 1_000)} s; it is killed`,
+        : `${file}: no test of it has ended for ${Math.round(ageMs / 1_000)} s; it is killed`,
     )
     process.kill(pid, 'SIGKILL')
   }
