@@ -91,7 +91,7 @@ const multiply = (table: (typeof LARGE)[number]): Promise<unknown> =>
   db.transaction(async (tx) => {
     await tx.query('set local session_replication_role = replica')
     await tx.query(
-      `insert into ${table} select (jsonb_populate_record(first, jsonb_build_object(${OTHERS[table]}))).*
-       from (select (select t from ${table} t limit 1) as first) as t, generate_series(1, ${ROWS}) as n`,
+      `insert into ${table} select made.* from (select (select t from ${table} t limit 1) as first) one,
+         generate_series(1, ${ROWS}) n, jsonb_populate_record(first, jsonb_build_object('n', n, ${OTHERS[table]})) made`,
     )
   })

@@ -12,12 +12,13 @@ const model = await testPayment(gateway, account, { customerEmail: 'Ann@shop.exa
 const COUNT = 2_345
 await db.query(
   `insert into payments
-   select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
+   select made.* from payments p, generate_series(2, $2::integer) n,
+     jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
      'created_at', timestamptz '2026-01-01Z' + make_interval(hours => n % 500),
      'asset', (array['BTC','LTC','ETH','USDC','USDT'])[1 + n % 5],
      'status', (array['pending','expired','failed'])[1 + n % 3],
-     'net_minor', n % 7, 'fee_minor', p.fiat_minor - n % 7))).*
-   from payments p, generate_series(2, $2::integer) n where p.id = $1`,
+     'net_minor', n % 7, 'fee_minor', p.fiat_minor - n % 7)) made
+   where p.id = $1`,
   [model.id, COUNT],
 )
 const COLUMN = { id: 'id', total: 'net_minor', asset: 'asset', status: 'status', created_at: 'created_at' }
@@ -99,11 +100,12 @@ test('sorted by status, no payments are walked through of statuses that a coin h
     await tx.query('set local session_replication_role = replica')
     await tx.query(
       `insert into payments
-       select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'account_id', $2::text, 'customer_id', null,
+       select made.* from payments p, generate_series(1, 12000) n,
+         jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'account_id', $2::text, 'customer_id', null,
          'customer_email', null, 'created_at', timestamptz '2026-01-01Z' + make_interval(secs => n),
          'asset', case when n <= 100 then 'BTC' else 'LTC' end,
-         'status', case when n <= 100 then 'cancelled' else 'expired' end))).*
-       from payments p, generate_series(1, 12000) n where p.id = $1`,
+         'status', case when n <= 100 then 'cancelled' else 'expired' end)) made
+       where p.id = $1`,
       [model.id, other.id],
     )
     await tx.query(
@@ -142,10 +144,11 @@ test('lists of one status are read in their order, whatever PostgreSQL thinks ho
   const copy = (status: string, from: number, to: number) =>
     db.query(
       `insert into payments
-       select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'account_id', $2::text, 'customer_id', null,
+       select made.* from payments p, generate_series($4::integer, $5::integer) n,
+         jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'account_id', $2::text, 'customer_id', null,
          'customer_email', null, 'status', $3::text, 'expires_at', now() + interval '1 hour', 'decision_due', false,
-         'created_at', timestamptz '2026-01-01Z' + make_interval(secs => n)))).*
-       from payments p, generate_series($4::integer, $5::integer) n where p.id = $1`,
+         'created_at', timestamptz '2026-01-01Z' + make_interval(secs => n))) made
+       where p.id = $1`,
       [model.id, other.id, status, from, to],
     )
   await db.query('alter table payments set (autovacuum_enabled = off)')

@@ -11,9 +11,10 @@ test('payments of 30 days are as many, whatever days of them were counted alread
   const model = await testPayment(gateway, account)
   await db.query(
     `insert into payments
-     select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
-       'created_at', now() - make_interval(hours => 5 * n)))).*
-     from payments p, generate_series(1, 200) n where p.id = $1`,
+     select made.* from payments p, generate_series(1, 200) n,
+       jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
+       'created_at', now() - make_interval(hours => 5 * n))) made
+     where p.id = $1`,
     [model.id],
   )
   const { rows } = await db.query<{ expected: bigint }>(
