@@ -38,8 +38,18 @@ const isOf = (query: ListQuery, filters: readonly string[]): boolean =>
 /** Taken anew where a count comes between it and what is asked of it. */
 const TRIES = 3
 
-/** Null where it is not known, or walked through as soon. */
+/** Null where it is not known, or walked through as soon. A count that comes before its page is found makes one more. */
 async function countPart(asked: Asked): Promise<Counted | null> {
+  const counted = await countOfOneTurn(asked)
+  const begin = counted?.begin
+  if (!begin) return counted
+  return {
+    ...counted,
+    begin: async (place) => (await begin(place)) ?? (await countOfOneTurn(asked))?.begin?.(place) ?? null,
+  }
+}
+
+async function countOfOneTurn(asked: Asked): Promise<Counted | null> {
   const { query } = asked
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const inside = await findInside(asked)

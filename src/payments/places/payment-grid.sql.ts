@@ -9,11 +9,13 @@ import { allRows, firstRow, oneRow } from '../../db/rows.ts'
 import { DIFFERENCES, FIRST_RUNG } from './payment-rungs.sql.ts'
 
 /**
- * Another grid is begun when a rung of the last stands for more than so many of the account's, and for more than a hundredth of all: what
+ * Another grid is begun when a rung of the last stands for more than so many of the account's, and for such a share of all: what
  * is made later may be of one amount, and to count all of it each time that it fills a rung would take the longer, the more there is.
  */
 const RUNG_MAX = 3
 const RUNG_SHARE_MAX = 0.01
+/** And when the account has so many times the rungs that it had: slices are to grow with what they are of. */
+const GROWN_MAX = 2
 /** A grid has no more. Of an account with more, every second counts or every third, and slices are as much longer. */
 export const GRID_RUNGS_MAX = 1_024
 
@@ -113,7 +115,8 @@ async function beginGrid(tx: Tx, accountId: AccountId, span: Span): Promise<void
   )
   if (last) {
     const most = span.rung * Math.max(RUNG_MAX * thinnedBy(last.had, span), RUNG_SHARE_MAX * rungs)
-    if (!last.isWhole || rungs <= last.had || last.largest < most) return
+    const isOutgrown = rungs >= GROWN_MAX * last.had || (rungs > last.had && last.largest >= most)
+    if (!last.isWhole || !isOutgrown) return
   }
   await tx.query(BEGIN, [
     accountId,

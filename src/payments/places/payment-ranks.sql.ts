@@ -29,8 +29,11 @@ const COUNTED_EVERY = `interval '1 hour'`
 /** So many payments are counted in a transaction, for the first time of a long list. */
 const COUNTED_AT_ONCE = 100_000
 
-/** An account with many payments whose count is behind, the one that waits longest. Null when none is. */
-export const findAccountToRank = async (db: Queryable): Promise<AccountId | null> =>
+/** An account with many payments whose count is behind, the one that waits longest, but for these. Null when none is. */
+export const findAccountToRank = async (
+  db: Queryable,
+  passedOver: readonly AccountId[] = [],
+): Promise<AccountId | null> =>
   (
     await firstRow<{ id: AccountId }>(
       db,
@@ -40,14 +43,15 @@ export const findAccountToRank = async (db: Queryable): Promise<AccountId | null
        ) a
        left join payment_ranks r using (account_id)
        cross join lateral (select coalesce(r.made_before, '-infinity') as made_before) counted
-       where exists (select from payment_grids g where g.account_id = a.account_id and g.is_due)
+       where a.account_id <> all($2::uuid[]) and (
+         exists (select from payment_grids g where g.account_id = a.account_id and g.is_due)
          or counted.made_before < now() - ${COUNTED_AFTER} - ${COUNTED_EVERY}
          and (exists (select from payments p where p.account_id = a.account_id and p.created_at >= counted.made_before
                 and p.created_at < now() - ${COUNTED_AFTER})
            or exists (select from payment_changes c where c.account_id = a.account_id
-                and c.created_at < now() - ${COUNTED_AFTER}))
+                and c.created_at < now() - ${COUNTED_AFTER})))
        order by counted.made_before limit 1`,
-      [RANKED_FROM],
+      [RANKED_FROM, passedOver],
     )
   )?.id ?? null
 
@@ -59,24 +63,25 @@ interface Sizes {
 }
 
 /**
- * Counts what the account made since it was counted last, until two hours ago, and what changed of what was counted. Whoever
- * else counts it meanwhile begins anew.
+ * Counts what the account made since it was counted last, until two hours ago, and what changed of what was counted.
  *
- * @returns Whether there is more to count at once.
+ * @returns Whether there is more to count at once; null where somebody else counts it just now.
  */
 export const rankPayments = (
   db: Database,
   accountId: AccountId,
   { countedAtOnce = COUNTED_AT_ONCE, rung = RUNG, rungsMax = GRID_RUNGS_MAX }: Sizes = {},
-): Promise<boolean> =>
+): Promise<boolean | null> =>
   db.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read')
-    const { since } = await oneRow<{ since: string }>(
+    await tx.query('insert into payment_ranks (account_id) values ($1) on conflict do nothing', [accountId])
+    const mine = await firstRow<{ since: string }>(
       tx,
-      `insert into payment_ranks (account_id) values ($1)
-       on conflict (account_id) do update set made_before = payment_ranks.made_before returning made_before::text as since`,
+      `select made_before::text as since from payment_ranks where account_id = $1 for update skip locked`,
       [accountId],
     )
+    if (!mine) return null
+    const { since } = mine
     const { until, isMore } = await oneRow<{ until: string; isMore: boolean }>(
       tx,
       `select until::text, until < most as "isMore"
