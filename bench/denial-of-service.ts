@@ -9,7 +9,7 @@
  * Checked first: every request of a tenant was answered as it should be, every payment that was answered is there once. Bars:
  * p99 of API and webhooks at most doubles, and no watcher misses a block.
  * Attackers run at the lowest priority (`nice`), for they stand for other machines. One that
- * did not get to send what its line lets through ends the benchmark: it would have proved nothing.
+ * did not get to send what its line lets through proves nothing, and counts as missed.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork, spawn } from 'node:child_process'
@@ -82,8 +82,8 @@ try {
     // Each begins as the first did, before anybody is refused.
     const after = await measure(tenants, seconds / 2)
     const isMet = show(attack, during, [before, after])
-    requireEffort(attack, effort)
-    isGood &&= isMet
+    const isAttack = showEffort(effort)
+    isGood &&= isMet && isAttack
     before = after
   }
   await checkPayments(tenants)
@@ -103,16 +103,19 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Who is starved of processor by what he attacks, on the machine that both share, proves nothing. */
-function requireEffort(attack: Attack, { text, sentShare, connectedShare, made }: Effort): void {
-  process.stdout.write(`  ${text}\n`)
-  const told = `${attack} was no attack: ${text}`
-  assert.ok(made >= seconds * MADE_PER_SECOND_MIN, told)
-  assert.ok((sentShare ?? 1) >= SENT_SHARE_MIN, `${told}; it sent ${sentShare} of what its line lets through`)
-  assert.ok(
-    (connectedShare ?? 1) >= SENT_SHARE_MIN,
-    `${told}; ${connectedShare} of its connections were made`,
-  )
+/** Who is starved of processor by what he attacks, on the machine that both share, proves nothing. @returns Whether he was not. */
+function showEffort({ text, sentShare, connectedShare, made }: Effort): boolean {
+  const lacks = [
+    ...(made >= seconds * MADE_PER_SECOND_MIN ? [] : [`it made ${made} connections or requests`]),
+    ...((sentShare ?? 1) >= SENT_SHARE_MIN
+      ? []
+      : [`it sent ${sentShare?.toFixed(2)} of what its line lets through`]),
+    ...((connectedShare ?? 1) >= SENT_SHARE_MIN
+      ? []
+      : [`${connectedShare?.toFixed(2)} of its connections were made`]),
+  ]
+  process.stdout.write(`  ${text}${lacks.length > 0 ? `: NO ATTACK, ${lacks.join(', ')}` : ''}\n`)
+  return lacks.length === 0
 }
 
 async function startBeck(): Promise<Target> {
