@@ -14,6 +14,8 @@ export interface Asked {
 export const LIMIT_MAX = 100
 /** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
 export const PLACED_FROM = 10_000n
+/** Behind this many, where the list was counted by what also says where its pages begin: a short statement more, or none. */
+export const COUNTED_PLACED_FROM = 2_000n
 
 export interface ListPlaces {
   /** How many match, where counters do not tell; null when it is not known either, or walked through as soon. */

@@ -15,7 +15,14 @@ import {
   instantBound,
   type ListQuery,
 } from './list-filters.ts'
-import { type Asked, type Counted, LIMIT_MAX, type ListPlaces, PLACED_FROM } from './list-places.ts'
+import {
+  type Asked,
+  COUNTED_PLACED_FROM,
+  type Counted,
+  LIMIT_MAX,
+  type ListPlaces,
+  PLACED_FROM,
+} from './list-places.ts'
 import { allRows, oneRow } from './rows.ts'
 
 export interface Page<Item> {
@@ -172,10 +179,12 @@ async function readDeep<Row>(
 ): Promise<Row[]> {
   const { from, id, account, columns } = description
   const fromEnd = total - skipped - take
-  const isFar = skipped >= PLACED_FROM && fromEnd >= PLACED_FROM
+  const nearer = fromEnd < skipped ? fromEnd : skipped
   const isDescending = order[0]?.[1] === 'desc'
   const place = isDescending ? fromEnd : skipped
-  const begin = isFar ? await (beginOf?.(place) ?? description.places?.begin(asked, place)) : null
+  const isFar = nearer >= (beginOf ? COUNTED_PLACED_FROM : PLACED_FROM)
+  const placed = isFar ? await (beginOf?.(place) ?? description.places?.begin(asked, place)) : null
+  const begin = placed && placed.skip < nearer ? placed : null
   const [walked, skip] = begin
     ? [order.map(([column]) => [column, 'asc'] as const), begin.skip]
     : fromEnd < skipped

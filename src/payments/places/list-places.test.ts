@@ -327,7 +327,13 @@ test('deep pages of counted lists are not walked to', async () => {
     const { total } = await listPayments(db, account.id, query)
     const hasRange = query.start_date ?? query.end_date ?? query.total_min ?? query.total_max
     if (total < FAR || (hasRange !== undefined && query.sort === 'id')) continue
-    for (const page of [101, Math.ceil(total / 200), Math.ceil(total / 100) - 101]) {
+    // Of a part, what it was counted by says it too where a few rows would be walked through.
+    for (const page of [
+      ...(hasRange ? [31] : []),
+      101,
+      Math.ceil(total / 200),
+      Math.ceil(total / 100) - 101,
+    ]) {
       asked.length = 0
       await listPayments(watched, account.id, { ...query, page, limit: 100 })
       const [text, values] = asked.at(-1) ?? assert.fail()
