@@ -60,7 +60,10 @@ const MOVED_MAX = 2_000
 const OLD_UTXOS = 100
 const OLD_ADDRESSES_PER_PAGE = 1_000
 const OLD_ADDRESSES_MS = 2 * SECOND_MS
-/** Books that nothing proved for so long are something to look at. */
+/**
+ * Books that nothing proved for so long, and that were tried for so long, are something to look at: nobody does while Beck is
+ * stopped, and at its start its watcher catches up first.
+ */
 const OVERDUE_MS = 5 * MINUTE_MS
 
 /** Proves the block that the watcher stands at, unless it is proven already. No transaction is open while a node is asked. */
@@ -128,8 +131,8 @@ async function noteUnproven(
   const { sinceMs, reason: before } = memory.unproven ?? { sinceMs: performance.now(), reason: null }
   memory.unproven = { sinceMs, reason }
   if (reason !== before) log.warn({ chain, reason }, 'books and chain could not be compared now')
-  const ageMs = (await findProofAge(db, chain)) ?? performance.now() - sinceMs
-  if (ageMs < OVERDUE_MS) return
+  const triedForMs = performance.now() - sinceMs
+  if (Math.min(triedForMs, (await findProofAge(db, chain)) ?? triedForMs) < OVERDUE_MS) return
   await raiseAlert(db, {
     kind: 'proof_overdue',
     accountId: null,

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import { fundAddresses, STAND_IN_HOT_WALLET } from '../../test/funded-addresses.ts'
 import { SILENT } from '../core/log.ts'
+import { MINUTE_MS } from '../core/time.ts'
 import type { Database } from '../db/database.ts'
 import { type ProverMemory, proveBlock, type Verdict } from './prove-block.ts'
 import { reconcile, unfreeze } from './reconcile.ts'
@@ -134,6 +135,9 @@ test('books that could not be proven for long are an alert, with the reason, and
     assert.equal(await proveBlock({ db, log }, elsewhere, memory), 'unproven')
   assert.deepEqual([said.length, await alerts()], [1, []], 'said once, and not yet an alert')
   await db.query(`update proven_blocks set proven_at = now() - interval '6 minutes'`)
+  assert.equal(await proveBlock({ db, log }, elsewhere, memory), 'unproven')
+  assert.deepEqual(await alerts(), [], 'nobody tried for so long, as after a pause of Beck')
+  memory.unproven = { reason: '', sinceMs: performance.now() - 6 * MINUTE_MS }
   assert.equal(await proveBlock({ db, log }, elsewhere, memory), 'unproven')
   const [alert] = await alerts()
   assert.match(alert?.message ?? '', /^the books of ethereum were not proven .*: its tip moved/)
