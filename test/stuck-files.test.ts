@@ -16,12 +16,12 @@ for (const [what, program, exitCode] of [
   ['ends by itself', `test('passes', () => {})`, 0],
   [
     'takes long, and gets on with its tests',
-    `for (let i = 0; i < 16; i++) test('passes', () => new Promise((done) => setTimeout(done, 200)))`,
+    `for (let i = 0; i < 40; i++) test('passes', () => new Promise((done) => setTimeout(done, 200)))`,
     0,
   ],
   [
     'takes long, and gets on with one inside of another',
-    `describe('all', () => { for (let i = 0; i < 16; i++) test('passes', () => new Promise((done) => setTimeout(done, 200))) })`,
+    `describe('all', () => { for (let i = 0; i < 40; i++) test('passes', () => new Promise((done) => setTimeout(done, 200))) })`,
     0,
   ],
   ['waits before its first test', `setInterval(() => {}, 100); await new Promise(() => {})`, 1],
@@ -32,7 +32,7 @@ for (const [what, program, exitCode] of [
     await writeFile(file, `import { describe, test } from 'node:test'\n${program}\n`)
     const running = await mkdtemp(join(folder, 'running-'))
     const told: string[] = []
-    const stop = endStuckFiles(running, 2_000, (line) => told.push(line))
+    const stop = endStuckFiles(running, 5_000, (line) => told.push(line))
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const runner = spawn(process.execPath, ['--import', PRELOAD, '--test', file], {
       env: { ...env, [RUNNING_FILES_VARIABLE]: running },

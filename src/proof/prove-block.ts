@@ -60,11 +60,10 @@ const MOVED_MAX = 2_000
 const OLD_UTXOS = 100
 const OLD_ADDRESSES_PER_PAGE = 1_000
 const OLD_ADDRESSES_MS = 2 * SECOND_MS
-/**
- * Books that nothing proved for so long, and that were tried for so long, are something to look at: nobody does while Beck is
- * stopped, and at its start its watcher catches up first.
- */
+/** Books that nothing proved for so long are something to look at. */
 const OVERDUE_MS = 5 * MINUTE_MS
+/** Tried by this process for as long: nobody does while Beck is stopped, and when it starts its watcher catches up first. */
+const TRIED_MS = MINUTE_MS
 
 /** Proves the block that the watcher stands at, unless it is proven already. No transaction is open while a node is asked. */
 export async function proveBlock(
@@ -74,7 +73,7 @@ export async function proveBlock(
 ): Promise<Verdict> {
   const outcome = await prove(gateway, port, memory)
   if (typeof outcome === 'string') {
-    memory.unproven = undefined
+    if (outcome !== 'unlike') memory.unproven = undefined
     return outcome
   }
   await noteUnproven(gateway, port.chain, outcome.reason, memory)
@@ -132,7 +131,8 @@ async function noteUnproven(
   memory.unproven = { sinceMs, reason }
   if (reason !== before) log.warn({ chain, reason }, 'books and chain could not be compared now')
   const triedForMs = performance.now() - sinceMs
-  if (Math.min(triedForMs, (await findProofAge(db, chain)) ?? triedForMs) < OVERDUE_MS) return
+  const ageMs = (await findProofAge(db, chain)) ?? triedForMs
+  if (ageMs < OVERDUE_MS || triedForMs < TRIED_MS) return
   await raiseAlert(db, {
     kind: 'proof_overdue',
     accountId: null,

@@ -54,7 +54,7 @@ export async function proveRows(
   return agree
 }
 
-/** Rows that nothing proved for so long are something to look at. */
+/** Rows that nothing proved for so long are something to look at: one failure is the database's restart. */
 const OVERDUE_MS = 2 * HOUR_MS
 
 /** A proof that could not be made is an alert once that lasts. @param triedForMs - What counts before the first that could. */

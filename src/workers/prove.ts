@@ -39,7 +39,6 @@ const ROWS_SHARE_MAX = 0.01
 export function startRowProver(gateway: Gateway, pace: RowProverPace = ROWS): Loop {
   const startedMs = performance.now()
   let dueMs = startedMs + pace.firstMs
-  let failures = 0
   return startLoop({
     name: 'prove rows',
     idleMs: Math.min(pace.firstMs, pace.pauseMs, MINUTE_MS),
@@ -52,11 +51,8 @@ export function startRowProver(gateway: Gateway, pace: RowProverPace = ROWS): Lo
           await pause(pace.againMs, signal)
           return !signal.aborted
         })
-        failures = 0
       } catch (error) {
-        failures += 1
-        // One failure is the database's restart, and what was not proven while Beck was stopped is no alert either.
-        if (failures > 1) await noteRowsUnproven(gateway, error, beganMs - startedMs)
+        await noteRowsUnproven(gateway, error, beganMs - startedMs)
         throw error
       } finally {
         // After a failure as well: a database that is ill is not made to read everything again at once.

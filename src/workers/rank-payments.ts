@@ -7,9 +7,14 @@ import { findAccountToRank, forgetRanks, rankPayments } from '../payments/places
 import { type Loop, startLoop } from './loop.ts'
 
 const CHECK_VIOLATED = '23514'
+/** An account is passed over for so long, or until no other is due. */
+const PASSED_OVER_MS = 5 * MINUTE_MS
+
+/** Since when accounts are passed over, by `performance.now()`. */
+type PassedOver = Map<AccountId, number>
 
 export function startRanker(gateway: Pick<Gateway, 'db' | 'log'>): Loop {
-  const passedOver = new Set<AccountId>()
+  const passedOver: PassedOver = new Map()
   return startLoop({
     name: 'rank-payments',
     idleMs: 5 * MINUTE_MS,
@@ -19,19 +24,21 @@ export function startRanker(gateway: Pick<Gateway, 'db' | 'log'>): Loop {
 }
 
 /**
- * @param passedOver - Accounts that another worker counts, or whose count failed: the others come first, then they do again.
+ * @param passedOver - Accounts that another worker counts, or whose count failed: the others come first.
  * @returns Whether there was an account to count.
  */
 export async function rankNext(
   { db, log }: Pick<Gateway, 'db' | 'log'>,
-  passedOver: Set<AccountId> = new Set(),
+  passedOver: PassedOver = new Map(),
 ): Promise<boolean> {
-  const accountId = await findAccountToRank(db, [...passedOver])
+  for (const [id, sinceMs] of passedOver)
+    if (performance.now() - sinceMs > PASSED_OVER_MS) passedOver.delete(id)
+  const accountId = await findAccountToRank(db, [...passedOver.keys()])
   if (!accountId) {
     passedOver.clear()
     return false
   }
-  passedOver.add(accountId)
+  passedOver.set(accountId, performance.now())
   try {
     const isMore = await rankPayments(db, accountId)
     if (isMore !== null) passedOver.delete(accountId)
@@ -40,7 +47,6 @@ export async function rankNext(
     if (sqlState(error) !== CHECK_VIOLATED) throw error
     log.error({ account: accountId }, 'what was counted of its payments did not fit them; it is counted anew')
     await forgetRanks(db, accountId)
-    passedOver.delete(accountId)
   }
   return true
 }

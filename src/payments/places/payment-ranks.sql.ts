@@ -67,14 +67,15 @@ interface Sizes {
  *
  * @returns Whether there is more to count at once; null where somebody else counts it just now.
  */
-export const rankPayments = (
+export async function rankPayments(
   db: Database,
   accountId: AccountId,
   { countedAtOnce = COUNTED_AT_ONCE, rung = RUNG, rungsMax = GRID_RUNGS_MAX }: Sizes = {},
-): Promise<boolean | null> =>
-  db.transaction(async (tx) => {
+): Promise<boolean | null> {
+  // By itself: another worker who does the same waits for no turn.
+  await db.query('insert into payment_ranks (account_id) values ($1) on conflict do nothing', [accountId])
+  return db.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read')
-    await tx.query('insert into payment_ranks (account_id) values ($1) on conflict do nothing', [accountId])
     const mine = await firstRow<{ since: string }>(
       tx,
       `select made_before::text as since from payment_ranks where account_id = $1 for update skip locked`,
@@ -110,6 +111,7 @@ export const rankPayments = (
     await tx.query('update payment_ranks set made_before = $2 where account_id = $1', [accountId, until])
     return isMore || isGridDue
   })
+}
 
 /** Begins to count anew: for counts that do not fit what is there, as after rows were written by hand. */
 export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =>
