@@ -18,11 +18,23 @@ export const PLACED_FROM = 10_000n
 export const COUNTED_PLACED_FROM = 2_000n
 
 export interface ListPlaces {
-  /** How many match, where counters do not tell; null when it is not known either, or walked through as soon. */
-  count(asked: Asked): Promise<Counted | null>
+  /**
+   * How many match, where counters do not tell; null when it is not known either, or walked through as soon.
+   *
+   * @param isForPage - Where a page of them begins will be asked too.
+   */
+  count(asked: Asked, isForPage: boolean): Promise<Counted | null>
   /** Where a page begins of a list that `count` did not count. Null when it is not known. */
   begin(asked: Asked, place: Place): Promise<Begin | null>
+  /**
+   * The query's conditions for a walk to a page, with what they imply of the column that it is sorted by: PostgreSQL cannot know that, and
+   * the walk would begin at the list's first. Null where that is nothing.
+   */
+  walk(asked: Asked): Promise<Conditions | null>
 }
+
+/** One, or several. */
+export type Conditions = (bind: Bind) => string
 
 /** Of a row among all that match, in ascending order, from 0. */
 export type Place = bigint
@@ -30,7 +42,7 @@ export type Place = bigint
 export interface Counted {
   readonly total: bigint
   /** Where a page of what was counted begins, if that is known too. */
-  begin?(place: Place): Promise<Begin | null>
+  begin(place: Place): Promise<Begin | null>
 }
 
 export interface Begin {

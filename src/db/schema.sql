@@ -817,6 +817,8 @@ CREATE UNIQUE INDEX payment_links_id ON public.payment_links USING btree (id);
 create table payment_ranks (
   account_id uuid not null,
   made_before timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  id_skew_ms bigint not null default 0,
+  constraint payment_ranks_id_skew_ms_check CHECK ((id_skew_ms >= 0)),
   constraint payment_ranks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payment_ranks_pkey PRIMARY KEY (account_id)
 );

@@ -174,7 +174,9 @@ create trigger new_payments_counted after insert on payments
 -- payment_rungs as they were in one snapshot, less what payment_changes has seen of them since.
 create table payment_ranks (
   account_id uuid primary key references accounts (id),
-  made_before timestamptz not null default '-infinity'
+  made_before timestamptz not null default '-infinity',
+  -- Ids begin with the milliseconds of their making. Of no payment that is counted is that further from `created_at`.
+  id_skew_ms bigint not null default 0 check (id_skew_ms >= 0)
 );
 
 -- By UTC day.

@@ -15,12 +15,14 @@ import {
 import { firstRow } from '../../db/rows.ts'
 import { AMOUNTS, DATES, findInside, without } from './list-part.sql.ts'
 import { countByAmount } from './part-by-amount.sql.ts'
+import { walkByIds } from './part-by-id.sql.ts'
 import { countByTime } from './part-by-time.sql.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type Rung, type RungSort } from './payment-rungs.sql.ts'
 
 const WORDS = ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op']
 export const PAYMENT_PLACES: ListPlaces = {
-  count: async (asked) => (isOf(asked.query, [...WORDS, ...DATES, ...AMOUNTS]) ? countPart(asked) : null),
+  count: async (asked, isForPage) =>
+    isOf(asked.query, [...WORDS, ...DATES, ...AMOUNTS]) ? countPart(asked, isForPage) : null,
 
   async begin(asked, place) {
     if (!isOf(asked.query, WORDS)) return null
@@ -30,6 +32,8 @@ export const PAYMENT_PLACES: ListPlaces = {
       : findDay(asked, sort, place))
     return found && { skip: place - found.before, conditions: found.conditions }
   },
+
+  walk: walkByIds,
 }
 
 const isOf = (query: ListQuery, filters: readonly string[]): boolean =>
@@ -39,22 +43,23 @@ const isOf = (query: ListQuery, filters: readonly string[]): boolean =>
 const TRIES = 3
 
 /** Null where it is not known, or walked through as soon. A count that comes before its page is found makes one more. */
-async function countPart(asked: Asked): Promise<Counted | null> {
-  const counted = await countOfOneTurn(asked)
-  const begin = counted?.begin
-  if (!begin) return counted
-  return {
-    ...counted,
-    begin: async (place) => (await begin(place)) ?? (await countOfOneTurn(asked))?.begin?.(place) ?? null,
+async function countPart(asked: Asked, isForPage: boolean): Promise<Counted | null> {
+  const count = asked.query.sort === 'total' ? countByAmount : countByTime
+  const again = async (place: Place) => (await countOfOneTurn(asked, count))?.begin(place) ?? null
+  if (count === countByAmount && !isForPage) {
+    // How many they are the corners tell alone, without what each rung between them has.
+    const counted = await countOfOneTurn(asked, countByTime)
+    return counted && { total: counted.total, begin: again }
   }
+  const counted = await countOfOneTurn(asked, count)
+  return counted && { ...counted, begin: async (place) => (await counted.begin(place)) ?? again(place) }
 }
 
-async function countOfOneTurn(asked: Asked): Promise<Counted | null> {
-  const { query } = asked
+async function countOfOneTurn(asked: Asked, count: typeof countByTime): Promise<Counted | null> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const inside = await findInside(asked)
     if (!inside) return null
-    const counted = await (query.sort === 'total' ? countByAmount : countByTime)(asked, inside)
+    const counted = await count(asked, inside)
     if (counted) return counted
   }
   return null

@@ -1,8 +1,9 @@
-/** A part of a list that is sorted by time, alone or within each coin or state. */
+/** A part of a list that is sorted by time, alone or within each coin or state, or by what goes with time. */
 import { binding, type ListQuery } from '../../db/list-filters.ts'
 import { type Asked, type Begin, type Counted, LIMIT_MAX, type Place } from '../../db/list-places.ts'
 import { allRows, firstRow } from '../../db/rows.ts'
 import { conditionsOf, type Inside, without } from './list-part.sql.ts'
+import { beginById } from './part-by-id.sql.ts'
 import { CHANGES } from './payment-rungs.sql.ts'
 
 /** Matching payments of a word, by which the list is sorted first; of the empty one where it is sorted by time alone. */
@@ -15,7 +16,7 @@ interface Word {
   behind: bigint
 }
 
-/** Null where another count came between. Of a list that is sorted by id, only how many. */
+/** Null where another count came between. */
 export async function countByTime(asked: Asked, inside: Inside): Promise<Counted | null> {
   const sort = asked.query.sort ?? 'created_at'
   const word = sort === 'asset' || sort === 'status' ? `p.${sort}` : `''`
@@ -55,7 +56,7 @@ export async function countByTime(asked: Asked, inside: Inside): Promise<Counted
   for (const { edges } of words) for (const [at, n] of edges.entries()) edges[at] = n + (edges[at - 1] ?? 0n)
   return {
     total: words.reduce((sum, { total }) => sum + total, 0n),
-    ...(sort === 'id' ? {} : { begin: (place: Place) => beginAtMark(asked, inside, words, place) }),
+    begin: (place) => beginAtMark(asked, inside, words, place),
   }
 }
 
@@ -81,6 +82,7 @@ async function beginAtMark(
       : query
   const mark = await findMark({ ...asked, query: queryOf(found) }, inside, found, within)
   if (!mark) return null
+  if (query.sort === 'id') return beginById(asked, mark, within)
   return {
     skip: within - mark.before,
     conditions(bind) {

@@ -1,0 +1,253 @@
+/** A page of a list, and how many match: as few rows are read for it as its room's indexes, counters and counts allow. */
+import type { AccountId } from '../core/ids.ts'
+import type { Queryable } from './database.ts'
+import {
+  conditions,
+  type Description,
+  hints,
+  type ListDescription,
+  type Ordered,
+  orderBy,
+  reversed,
+  type WholeList,
+  written,
+} from './list-description.ts'
+import { type Bind, binding, expected, filtersOf, type ListQuery } from './list-filters.ts'
+import {
+  type Asked,
+  COUNTED_PLACED_FROM,
+  type Conditions,
+  type Counted,
+  LIMIT_MAX,
+  PLACED_FROM,
+} from './list-places.ts'
+import { readWithin } from './read-within.ts'
+import { allRows, oneRow } from './rows.ts'
+
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** Count of all matches, exact; of a list that counts up to a bound, the bound where there are as many or more. */
+  readonly total: number
+  /** The list counts no further. */
+  readonly isBounded?: boolean
+  readonly page: number
+  readonly limit: number
+  readonly totalPages: number
+}
+
+const LIMIT_DEFAULT = 25
+/**
+ * A page behind this many rows is deep: its ids are found first, from the end that is nearer, and its rows fetched after. On an
+ * index that holds the order, what is skipped is then never fetched. Before it, the join would cost more than it saves.
+ * Figures: docs/decisions/0013-lists.md.
+ */
+const DEEP_FROM = 1_000n
+
+/**
+ * A filtered list is walked through for so long before the page is looked for in another way: what matches may stand together far from
+ * either end, and no statistics tell that. Usual walks to a first page take a tenth of it.
+ */
+const WALK_MS = 10
+/** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
+const SORTED_MAX = 50_000n
+
+type Scope =
+  | { readonly description: ListDescription; readonly accountId: AccountId }
+  | { readonly description: WholeList; readonly accountId: null }
+
+/** What is read, and in which order. */
+interface Reading {
+  readonly asked: Asked
+  readonly description: Description
+  readonly order: readonly Ordered[]
+  /** What is asked, as a walk is told it. */
+  readonly conditions: Conditions
+}
+
+export async function readPage<Row, Item>(
+  db: Queryable,
+  { description: list, accountId }: Scope,
+  query: ListQuery,
+  itemOf: (row: Row) => Item,
+): Promise<Page<Item>> {
+  const description: Description = list
+  const page = wholeNumber(query, 'page', 1, Number.MAX_SAFE_INTEGER)
+  const limit = wholeNumber(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
+  const order = orderBy(description, query)
+  const skipped = BigInt(page - 1) * BigInt(limit)
+  const asked: Asked = {
+    db,
+    query,
+    conditions: (narrowed, bind) => conditions(list, accountId, narrowed, bind),
+  }
+  // What is asked wrongly is refused before anything is read.
+  asked.conditions(query, binding([]))
+  const reading: Reading = {
+    asked,
+    description,
+    order,
+    conditions: (await description.places?.walk(asked)) ?? ((bind) => asked.conditions(query, bind)),
+  }
+  const shown = (rows: readonly Row[], { total, isBounded }: Total): Page<Item> => ({
+    items: rows.map(itemOf),
+    total: Number(total),
+    ...(isBounded ? { isBounded } : {}),
+    page,
+    limit,
+    totalPages: Number((total + BigInt(limit) - 1n) / BigInt(limit)),
+  })
+
+  const isDeep = skipped >= DEEP_FROM && accountId !== null
+  if (!isDeep) {
+    const values: unknown[] = []
+    const bind = binding(values)
+    const rows = await (accountId === null ? walkOn : walk)<Row>(
+      reading,
+      `select ${description.columns} from ${description.from} where ${matchesOf(reading, bind)}
+       order by ${written(order)} limit ${bind(limit, 'bigint')} offset ${bind(skipped, 'bigint')}`,
+      values,
+    )
+    if (rows) {
+      // A first page that is not full has shown everything there is.
+      const isAll = page === 1 && rows.length < limit
+      return shown(rows, isAll ? { total: BigInt(rows.length) } : await readTotal(asked, description, false))
+    }
+  }
+  const counted = await readTotal(asked, description, true)
+  const { total } = counted
+  if (skipped >= total) return shown([], counted)
+  const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
+  const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
+  return shown(rows, counted)
+}
+
+/** Null where it takes longer than it usually does: what matches is rare, or stands together somewhere else. */
+const walk = <Row>(
+  { asked: { db, query } }: Reading,
+  text: string,
+  values: readonly unknown[],
+): Promise<Row[] | null> =>
+  filtersOf(query).length > 0 ? readWithin<Row>(db, WALK_MS, text, values) : allRows<Row>(db, text, values)
+
+/** However long it takes. */
+const walkOn: typeof walk = ({ asked: { db } }, text, values) => allRows(db, text, values)
+
+interface Part {
+  readonly skipped: bigint
+  readonly take: bigint
+  /** In vain: it took too long. */
+  readonly wasWalked: boolean
+}
+
+/** From where the page begins, or from the end that is nearer, or of all that match where they are few. */
+async function readPlaced<Row>(
+  reading: Reading,
+  { total, begin: beginOf }: Total,
+  part: Part,
+): Promise<Row[]> {
+  const { asked, description, order } = reading
+  const read = (walk: Walk) => allRows<Row>(asked.db, ...statementOf(reading, part.take, walk))
+  const fromEnd = total - part.skipped - part.take
+  const nearer = fromEnd < part.skipped ? fromEnd : part.skipped
+  const isFar = nearer >= (beginOf ? COUNTED_PLACED_FROM : PLACED_FROM)
+  const fromNearer: Walk = {
+    ...(fromEnd < part.skipped
+      ? { order: order.map(reversed), skip: fromEnd }
+      : { order, skip: part.skipped }),
+    conditions: (bind) => [matchesOf(reading, bind)],
+  }
+  let isTried = part.wasWalked
+  const tryToWalk = async (): Promise<Row[] | null> => {
+    if (isTried) return null
+    isTried = true
+    return walk<Row>(reading, ...statementOf(reading, part.take, fromNearer))
+  }
+  const near = isFar ? null : await tryToWalk()
+  if (near) return near
+  const place = order[0]?.[1] === 'desc' ? fromEnd : part.skipped
+  const begin = await (beginOf?.(place) ?? description.places?.begin(asked, place))
+  if (!begin && total > SORTED_MAX) return read(fromNearer)
+  const rows = !begin || begin.skip >= nearer ? await tryToWalk() : null
+  if (rows) return rows
+  return read(
+    begin
+      ? { ...begin, order: order.map(([column]) => [column, 'asc']) }
+      : { ...fromNearer, isSorted: true, conditions: (bind) => [asked.conditions(asked.query, bind)] },
+  )
+}
+
+interface Walk {
+  conditions(bind: Bind): readonly string[]
+  readonly order: readonly Ordered[]
+  readonly skip: bigint
+  /** All that match are read, and sorted: PostgreSQL would take an index of the order as soon as a page were less. */
+  readonly isSorted?: true
+}
+
+/** The ids of a page first, and its rows after. */
+function statementOf(
+  { asked, description: { from, id, columns }, order }: Reading,
+  take: bigint,
+  { conditions: partsOf, order: walked, skip, isSorted }: Walk,
+): [text: string, values: readonly unknown[]] {
+  const values: unknown[] = []
+  const bind = binding(values)
+  const parts = partsOf(bind)
+  const keys = order.map(([column], at) => `${column} as key_${at}`).join(', ')
+  const byKeys = written(walked.map(([, direction], at) => [`key_${at}`, direction] as const))
+  const found = parts.map((matches, at) => {
+    const rows = `select ${id} as found, ${keys} from ${from} where ${matches}`
+    const slice = `limit ${bind(take, 'bigint')} offset ${bind(at === 0 ? skip : 0n, 'bigint')}`
+    return isSorted
+      ? `(with matching as materialized (${rows}) select * from matching order by ${byKeys} ${slice})`
+      : `(${rows} order by ${written(walked)} ${slice})`
+  })
+  // Each id was found within the list; it is told once more, so that whatever found it, no other's row is shown.
+  const isOfList = asked.conditions({}, bind)
+  return [
+    `select ${columns} from (
+       select found from (${found.join(' union all ')}) parts order by ${byKeys} limit ${bind(take, 'bigint')}) page
+     join ${from} on ${isOfList} and ${id} = page.found order by ${written(order)}`,
+    values,
+  ]
+}
+
+/** What selects the rows that are asked for, with what spares looking at others. */
+const matchesOf = ({ asked: { query }, description, conditions: matches }: Reading, bind: Bind): string =>
+  [matches(bind), ...hints(description, query, bind)].join(' and ')
+
+interface Total extends Partial<Counted> {
+  readonly total: bigint
+  readonly isBounded?: boolean
+}
+
+/** From kept counters where they can tell it, or by what else the room keeps, or by every match, as far as the list counts those. */
+async function readTotal(
+  asked: Asked,
+  { counters, countedMax, from, places }: Description,
+  isForPage: boolean,
+): Promise<Total> {
+  const { db, query } = asked
+  const values: unknown[] = []
+  const matches = asked.conditions(query, binding(values))
+  const read = (text: string) => oneRow<{ total: bigint }>(db, text, values)
+  if (counters && filtersOf(query).every((name) => counters.filters.includes(name)))
+    return read(`select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`)
+  if (countedMax === undefined)
+    return (
+      (await places?.count(asked, isForPage)) ??
+      read(`select count(*) as total from ${from} where ${matches}`)
+    )
+  const { total } = await read(
+    `select count(*) as total from (select from ${from} where ${matches} limit ${countedMax}) few`,
+  )
+  if (total < countedMax) return { total }
+  // Pages that would be walked to are not offered to people.
+  return (await places?.count(asked, isForPage)) ?? { total, isBounded: true }
+}
+
+function wholeNumber(query: ListQuery, name: 'page' | 'limit', fallback: number, most: number): number {
+  const given = query[name] ?? fallback
+  if (Number.isInteger(given) && given >= 1 && given <= most) return given
+  throw expected(name, `a whole number from 1 to ${most}`, given)
+}
