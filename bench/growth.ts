@@ -73,6 +73,12 @@ const LISTS = [
     'payments of half a year, of 100 to 700, by amount',
     `/payments?sort=total&start_date=${HALF_A_YEAR_AGO}&total_min=100&total_max=700&`,
   ],
+  ['payments of half a year, by id', `/payments?sort=id&start_date=${HALF_A_YEAR_AGO}&`],
+  ['payments of 100 to 700, by id', '/payments?sort=id&order=asc&total_min=100&total_max=700&'],
+  // Of half a percent that was made one behind the other, and of nothing else.
+  ['failed payments, by amount', '/payments?sort=total&order=asc&filter_status=failed&'],
+  ['payments of 50,000 and more', '/payments?total_min=50000&'],
+  ['payments of 50,000 and more, by id', '/payments?sort=id&total_min=50000&'],
   ['customers', '/customers?'],
   ['customers by orders', '/customers?sort=order_count&'],
   ['customers by email', '/customers?sort=email&'],
@@ -149,6 +155,7 @@ async function fill({ name, db, payments, accountId }: Side): Promise<void> {
     at,
     isSold: true,
     customers: Math.max(PAGE_SIZE, Math.floor(payments / 30)),
+    isUneven: true,
   })
   await tell(db, `${name}: payments`)
   await fillAddresses(db)

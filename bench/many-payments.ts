@@ -27,6 +27,11 @@ export interface Bulk {
   /** Six in ten are settled; else none is. */
   readonly isSold: boolean
   readonly customers: number
+  /**
+   * One in two hundred, made one behind the other in the midst of all: failed, as no other is where they are sold, and of amounts above
+   * all others. A list of them is what stands together far from both ends of another order.
+   */
+  readonly isUneven?: true
 }
 
 /** In the order of time; a third with an email. Counters and ranks are kept as Beck keeps them. */
@@ -89,19 +94,22 @@ export async function fillLogs(db: Database, accountId: AccountId, rows: number)
   )
 }
 
-const insertOf = ({ otherEvery, at, isSold }: Bulk): string => `
+const insertOf = ({ payments, otherEvery, at, isSold, isUneven }: Bulk): string => `
   insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
     quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
     settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
     created_at, expires_at, completed_at, credited_atoms, gateway_fee_atoms, spent_minor)
   select case when n % ${otherEvery} = 0 then $2::uuid else $1::uuid end, uuidv7(t.at - clock_timestamp()), t.status,
     'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
-    1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 'USD', 1000,
+    t.net + 10, 10, t.net, 10, 65000, 1, 'sandbox', t.at, 1, 1, 'USD', 1000,
     'tltc1q' || n, 6, 100, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
     case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
     t.at, t.at + interval '30 minutes',
     case when t.status = 'completed' then t.at + interval '10 minutes' end,
     case when t.status = 'completed' then 990 end, case when t.status = 'completed' then 10 end,
-    case when t.status = 'completed' then 990 + n * 7907 % 100000 end
+    case when t.status = 'completed' then t.net end
   from generate_series($3::bigint, $4::bigint) n,
-    lateral (select ${at} as at, n * 7919 % $5::bigint as k, (${isSold ? SOLD : OPEN})[1 + (n * 7919 % 10)] as status) t`
+    lateral (select ${isUneven ? `n >= ${Math.floor(0.45 * payments)} and n < ${Math.floor(0.455 * payments)}` : 'false'} as is_odd) odd,
+    lateral (select ${at} as at, n * 7919 % $5::bigint as k,
+      990 + n * 7907 % 100000 + case when is_odd then 5000000 else 0 end as net,
+      case when is_odd then 'failed' else (${isSold ? SOLD : OPEN})[1 + (n * 7919 % 10)] end as status) t`

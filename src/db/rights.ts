@@ -72,7 +72,7 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   payment_grid_counts: [...TURN, 'update (upto)'],
   payment_grids: [...TURN, 'update (marks, is_due, is_whole)'],
   payment_links: [...ADD, 'update (is_active, uses)'],
-  payment_ranks: ['select', 'insert', 'update (made_before, id_skew_ms)'],
+  payment_ranks: ['select', 'insert', 'update (made_before)'],
   payment_rungs: [...TURN, 'update (payments)'],
   payments: [
     ...ADD,

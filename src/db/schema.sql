@@ -817,8 +817,6 @@ CREATE UNIQUE INDEX payment_links_id ON public.payment_links USING btree (id);
 create table payment_ranks (
   account_id uuid not null,
   made_before timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  id_skew_ms bigint not null default 0,
-  constraint payment_ranks_id_skew_ms_check CHECK ((id_skew_ms >= 0)),
   constraint payment_ranks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payment_ranks_pkey PRIMARY KEY (account_id)
 );
@@ -920,6 +918,7 @@ CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WH
 CREATE INDEX payments_reference ON public.payments USING btree (account_id, reference) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id) INCLUDE (asset);
+CREATE INDEX payments_untimely ON public.payments USING btree (account_id, created_at, id) WHERE (NOT tells_time(id, created_at));
 CREATE TRIGGER new_payments_counted AFTER INSERT ON public.payments REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION count_new_payments();
 CREATE TRIGGER payment_changes_noted AFTER UPDATE OF status, net_minor ON public.payments FOR EACH ROW WHEN (((new.created_at < (statement_timestamp() - '01:00:00'::interval)) AND ((old.status <> new.status) OR (old.net_minor <> new.net_minor)))) EXECUTE FUNCTION note_payment_change();
 CREATE CONSTRAINT TRIGGER payments_counted AFTER DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
@@ -1633,6 +1632,12 @@ begin
   raise exception using errcode = 'BKCLS', message = format('the account %s is closed', account);
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION public.tells_time(id uuid, made_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (abs((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint - (floor((EXTRACT(epoch FROM (made_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric)))::bigint)) < 10000);
 
 CREATE OR REPLACE FUNCTION public.unseen_ends()
  RETURNS SETOF signed_transactions

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import { rowsRead } from '../../../test/rows-read.ts'
 import { impatient, type Statement, watched } from '../../../test/watched-database.ts'
 import type { ListQuery } from '../../db/list-filters.ts'
 import { rankNext } from '../../workers/rank-payments.ts'
@@ -384,17 +385,7 @@ test('what stands together, far from both ends, is not walked to', async () => {
         JSON.stringify(query),
       )
       assert.equal(shown.total, rows.length)
-      const { rows: plan } = await db.query<{ 'QUERY PLAN': string }>(
-        `explain (analyze, timing off, costs off) ${last[0]}`,
-        last[1],
-      )
-      const read = plan
-        .flatMap((line) => [
-          ...line['QUERY PLAN'].matchAll(
-            /(?:Removed by Filter: |(?:(?<!Bitmap )Index|Only|Seq|Heap) Scan .*rows=)(\d+)/g,
-          ),
-        ])
-        .reduce((sum, [, n]) => sum + Number(n), 0)
+      const read = await rowsRead(db, last)
       // A rung's, or all of that amount.
       assert.ok(read < 5_000, `${JSON.stringify(query)}: ${read} of ${COUNT} are read\n${last[0]}`)
     }

@@ -1,37 +1,43 @@
 /**
- * Payments of a range of dates, or of another part of a list, that are sorted by id. An id is as old as its payment, but for what the
- * clocks of who made both may differ (payment-ids.sql.ts): what ids say of a time is right beside so much of it.
+ * Payments of a range of dates, or of another part of a list, that are sorted by id. An id begins with the milliseconds of its making,
+ * by the clock of who made it, and is less than {@link APART} from its payment's time. Those of which it is not are in an index of their
+ * own (`tells_time`), and counted one by one.
  */
 import { invariant } from '../../core/errors.ts'
 import { parseInstant } from '../../core/time.ts'
 import { type Bind, binding, type ListQuery } from '../../db/list-filters.ts'
 import type { Asked, Begin, Conditions, Place } from '../../db/list-places.ts'
-import { firstRow } from '../../db/rows.ts'
+import { firstRow, oneRow } from '../../db/rows.ts'
 import { DATES, without } from './list-part.sql.ts'
-import { leastIdAt, SKEW } from './payment-ids.sql.ts'
+
+const APART = `interval '10 seconds'`
+const IS_UNTIMELY = 'not tells_time(p.id, p.created_at)'
+/** The least id that can be made at a time. */
+const leastIdAt = (time: string): string =>
+  `(lpad(to_hex(greatest(0, floor(extract(epoch from ${time}) * 1000)::bigint)), 12, '0') || repeat('0', 20))::uuid`
 
 /**
- * What is in a range of dates, by the ids that it lies between. Null where nothing says that: then the list is walked through from its
+ * What is in a range of dates, by the ids that it lies between. Null where there are others: then the list is walked through from its
  * first, or all of the range is read and sorted.
  */
 export async function walkByIds({ db, query, conditions }: Asked): Promise<Conditions | null> {
   if (query.sort !== 'id') return null
   const values: unknown[] = []
   const bind = binding(values)
-  conditions({}, bind)
+  const isIn = conditions(
+    Object.fromEntries(DATES.filter((name) => query[name] !== undefined).map((name) => [name, query[name]])),
+    bind,
+  )
   const [start, end] = [instantOf(query, 'start_date', bind), instantOf(query, 'end_date', bind)]
   if (start === null && end === null) return null
-  // Of what is newer, whose skew nobody noted, each is looked at; "is true" keeps PostgreSQL from an index where it would read more.
-  const newer = 'select from payments p where p.account_id = $1::uuid and p.created_at >= made_before'
-  const ids = await firstRow<{ first: string | null; end: string | null }>(
+  const [first, last] = [
+    start ? leastIdAt(`${start} - ${APART}`) : 'null::uuid',
+    end ? leastIdAt(`${end} + ${APART}`) : 'null::uuid',
+  ]
+  const ids = await firstRow<{ first: string | null; last: string | null }>(
     db,
-    `with bounds as materialized (
-       select made_before, ${start ? leastIdAt(start, 'skew') : 'null::uuid'} as first,
-         ${end ? leastIdAt(end, '-skew') : 'null::uuid'} as end
-       from (${SKEW}) skewed)
-     select first::text, "end"::text from bounds
-     where not exists (${newer} and ${start ? `p.created_at >= ${start} and (p.id < first) is true` : 'false'})
-       and not exists (${newer} and ${end ? `p.created_at < ${end} and (p.id >= "end") is true` : 'false'})`,
+    `select ${first} as first, ${last} as last
+     where not exists (select from payments p where ${isIn} and ${IS_UNTIMELY} and (p.id < ${first} or p.id >= ${last}))`,
     values,
   )
   return (
@@ -39,8 +45,9 @@ export async function walkByIds({ db, query, conditions }: Asked): Promise<Condi
     ((bound) => {
       const matches = [conditions(without(query, ...DATES), bound)]
       const [from, to] = [instantOf(query, 'start_date', bound), instantOf(query, 'end_date', bound)]
+      // By the index of times PostgreSQL would read the whole range, to sort it.
       if (from) matches.push(`(p.created_at >= ${from}) is true and p.id >= ${bound(ids.first, 'uuid')}`)
-      if (to) matches.push(`(p.created_at < ${to}) is true and p.id < ${bound(ids.end, 'uuid')}`)
+      if (to) matches.push(`(p.created_at < ${to}) is true and p.id < ${bound(ids.last, 'uuid')}`)
       return matches.join(' and ')
     })
   )
@@ -71,21 +78,23 @@ export async function beginById(
   const bind = binding(values)
   const matches = asked.conditions(asked.query, bind)
   const at = bind(mark.at, 'timestamptz')
-  const found = await firstRow<{ id: string; behind: bigint }>(
+  // Of what tells its time, all that is made at the mark or after it has its id behind the first.
+  const found = await oneRow<{ first: string; behind: bigint; before: bigint }>(
     asked.db,
-    `with skewed as materialized (select made_before, skew, ${leastIdAt(at, 'skew')} as first from (${SKEW}) known)
-     select first::text as id, (
-       select count(*) from payments p where ${matches} and p.created_at < ${at}
-         and p.created_at >= ${at} - skew * interval '2 milliseconds' and (p.id >= first) is true) as behind
-     from skewed where not exists (
-       select from payments p where p.account_id = $1::uuid and p.created_at >= ${at} and p.created_at >= made_before
-         and (p.id < first) is true)`,
+    `with begun as (select ${leastIdAt(`${at} - ${APART}`)} as first), near as materialized (
+       select p.id from payments p where ${matches} and p.created_at < ${at} and p.created_at >= ${at} - 2 * ${APART}
+     ), untimely as materialized (select p.id, p.created_at from payments p where ${matches} and ${IS_UNTIMELY})
+     select first::text,
+       (select count(*) from near where id >= first)
+         + (select count(*) from untimely where created_at < ${at} - 2 * ${APART} and id >= first) as behind,
+       (select count(*) from untimely where created_at >= ${at} and id < first) as before
+     from begun`,
     values,
   )
-  return (
-    found && {
-      skip: place - mark.before + found.behind,
-      conditions: (bound) => [`${isIn(bound)} and p.id >= ${bound(found.id, 'uuid')}`],
-    }
-  )
+  const skip = place - mark.before + found.behind - found.before
+  if (skip < 0n) return null
+  return {
+    skip,
+    conditions: (bound) => [`${isIn(bound)} and p.id >= ${bound(found.first, 'uuid')}`],
+  }
 }

@@ -7,7 +7,6 @@ import type { Database, Queryable, Tx } from '../../db/database.ts'
 import { type Bind, binding } from '../../db/list-filters.ts'
 import { allRows, countRows, firstRow, oneRow } from '../../db/rows.ts'
 import { countGrids, GRID_RUNGS_MAX } from './payment-grid.sql.ts'
-import { idSkewMs } from './payment-ids.sql.ts'
 import {
   DIFFERENCES,
   FIRST_RUNG,
@@ -109,13 +108,7 @@ export async function rankPayments(
       accountId,
       until,
     ])
-    await tx.query(
-      `update payment_ranks set made_before = $3, id_skew_ms = greatest(id_skew_ms, (
-         select max(${idSkewMs('p')}) from payments p
-         where p.account_id = $1 and p.created_at >= $2::timestamptz and p.created_at < $3::timestamptz))
-       where account_id = $1`,
-      span,
-    )
+    await tx.query('update payment_ranks set made_before = $2 where account_id = $1', [accountId, until])
     return isMore || isGridDue
   })
 }
@@ -123,10 +116,7 @@ export async function rankPayments(
 /** Begins to count anew: for counts that do not fit what is there, as after rows were written by hand. */
 export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =>
   db.transaction(async (tx) => {
-    await tx.query(
-      `update payment_ranks set made_before = '-infinity', id_skew_ms = 0 where account_id = $1`,
-      [accountId],
-    )
+    await tx.query(`update payment_ranks set made_before = '-infinity' where account_id = $1`, [accountId])
     await tx.query('delete from daily_payments where account_id = $1', [accountId])
     await tx.query('delete from payment_rungs where account_id = $1', [accountId])
     await tx.query('delete from payment_grid_counts where account_id = $1', [accountId])
