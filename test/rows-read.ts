@@ -1,15 +1,20 @@
 import type { Queryable } from '../src/db/database.ts'
 import type { Statement } from './watched-database.ts'
 
-const READ = /(?:Removed by Filter: |(?:(?<!Bitmap )Index|Only|Seq|Heap) Scan .*rows=)(\d+)/g
+const SCAN = /((?<!Bitmap )Index|Only|Seq|Heap) Scan .*rows=([\d.]+) loops=(\d+)/
+const REMOVED = /Rows Removed by (?:Filter|Index Recheck): (\d+)/
 
-/** How many rows of tables and indexes PostgreSQL reads for it, as often as it comes by each node of the plan first. */
+/** How many rows of tables and indexes PostgreSQL reads for it. */
 export async function rowsRead(db: Queryable, [text, values]: Statement): Promise<number> {
   const { rows } = await db.query<{ 'QUERY PLAN': string }>(
     `explain (analyze, timing off, costs off) ${text}`,
     values,
   )
-  return rows
-    .flatMap((line) => [...line['QUERY PLAN'].matchAll(READ)])
-    .reduce((sum, [, n]) => sum + Number(n), 0)
+  let read = 0
+  let loops = 1
+  for (const { 'QUERY PLAN': line } of rows) {
+    loops = Number(/loops=(\d+)/.exec(line)?.[1] ?? loops)
+    read += loops * (Number(SCAN.exec(line)?.[2] ?? 0) + Number(REMOVED.exec(line)?.[1] ?? 0))
+  }
+  return read
 }

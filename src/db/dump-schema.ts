@@ -52,6 +52,11 @@ async function describe(database: Database): Promise<string> {
     where i.schemaname = 'public'
       and not exists (select 1 from pg_constraint o where o.conname = i.indexname)
     order by i.tablename, i.indexname`)
+  const { rows: statistics } = await database.query<{ table: string; line: string }>(`
+    select c.relname as table, pg_get_statisticsobjdef(s.oid) || ';' as line
+    from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
+    join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
+    order by c.relname, s.stxname`)
   const { rows: triggers } = await database.query<{ table: string; line: string }>(`
     select c.relname as table, pg_get_triggerdef(t.oid) || ';' as line
     from pg_trigger t join pg_class c on c.oid = t.tgrelid
@@ -72,6 +77,7 @@ async function describe(database: Database): Promise<string> {
       [
         `create table ${table} (\n${[...of(columns, table), ...of(constraints, table)].join(',\n')}\n);`,
         ...of(indexes, table),
+        ...of(statistics, table),
         ...of(triggers, table),
         '',
       ].join('\n'),

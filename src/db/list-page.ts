@@ -86,7 +86,7 @@ export async function readPage<Row, Item>(
     asked,
     description,
     order,
-    conditions: (await description.places?.walk(asked)) ?? ((bind) => asked.conditions(query, bind)),
+    conditions: (await description.places?.conditions(asked)) ?? ((bind) => asked.conditions(query, bind)),
   }
   const shown = (rows: readonly Row[], { total, isBounded }: Total): Page<Item> => ({
     items: rows.map(itemOf),
@@ -116,6 +116,11 @@ export async function readPage<Row, Item>(
   const counted = await readTotal(asked, description, true)
   const { total } = counted
   if (skipped >= total) return shown([], counted)
+  if (counted.isBounded) {
+    // How far the list's end is, nobody knows.
+    const walked: Walk = { order, skip: skipped, conditions: (bind) => [matchesOf(reading, bind)] }
+    return shown(await allRows<Row>(db, ...statementOf(reading, BigInt(limit), walked)), counted)
+  }
   const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
   const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
   return shown(rows, counted)
@@ -146,7 +151,7 @@ async function readPlaced<Row>(
   part: Part,
 ): Promise<Row[]> {
   const { asked, description, order } = reading
-  const read = (walk: Walk) => allRows<Row>(asked.db, ...statementOf(reading, part.take, walk))
+  const read = (how: Walk) => allRows<Row>(asked.db, ...statementOf(reading, part.take, how))
   const fromEnd = total - part.skipped - part.take
   const nearer = fromEnd < part.skipped ? fromEnd : part.skipped
   const isFar = nearer >= (beginOf ? COUNTED_PLACED_FROM : PLACED_FROM)

@@ -30,10 +30,10 @@ export interface ListPlaces {
    * The query's conditions for a walk to a page, with what they imply of the column that it is sorted by: PostgreSQL cannot know that, and
    * the walk would begin at the list's first. Null where that is nothing.
    */
-  walk(asked: Asked): Promise<Conditions | null>
+  conditions(asked: Asked): Promise<Conditions | null>
 }
 
-/** One, or several. */
+/** What selects rows, in SQL. */
 export type Conditions = (bind: Bind) => string
 
 /** Of a row among all that match, in ascending order, from 0. */
@@ -41,8 +41,8 @@ export type Place = bigint
 
 export interface Counted {
   readonly total: bigint
-  /** Where a page of what was counted begins, if that is known too. */
-  begin(place: Place): Promise<Begin | null>
+  /** Where a page of what was counted begins, if that was asked too. */
+  begin?(place: Place): Promise<Begin | null>
 }
 
 export interface Begin {

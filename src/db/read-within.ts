@@ -17,20 +17,42 @@ export async function readWithin<Row>(
   text: string,
   values: readonly unknown[],
 ): Promise<Row[] | null> {
-  try {
-    if (isDatabase(db))
-      return await db.transaction((tx) => allRows<Row>(tx, text, values), { statementLimitMs: limitMs })
-    if (!isTransaction(db)) return await allRows<Row>(db, text, values)
-    await db.query(`savepoint within; set local statement_timeout = ${limitMs}`)
-    try {
-      return await allRows<Row>(db, text, values)
-    } finally {
-      // Which also undoes the limit.
-      await db.query('rollback to savepoint within; release savepoint within')
+  if (isDatabase(db)) {
+    let rows: Row[] | undefined
+    const read = async (tx: Tx) => {
+      rows = await allRows<Row>(tx, text, values)
+      return rows
     }
+    return orNull(() => db.transaction(read, { statementLimitMs: limitMs, ifCommitted: async () => rows }))
+  }
+  if (!isTransaction(db)) return allRows<Row>(db, text, values)
+  await db.query(`savepoint within; set local statement_timeout = ${limitMs}`)
+  const [read] = await Promise.allSettled([orNull(() => allRows<Row>(db, text, values))])
+  await leave(db)
+  if (read.status === 'rejected') throw read.reason
+  return read.value
+}
+
+async function orNull<Row>(read: () => Promise<Row[]>): Promise<Row[] | null> {
+  try {
+    return await read()
   } catch (cause) {
     if (sqlState(cause) === CANCELLED) return null
     throw cause
+  }
+}
+
+const TRIES = 3
+
+/** Undoes the limit, which still holds for this too: a machine that is busy may let it wait for so long. */
+async function leave(tx: Tx): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await tx.query('rollback to savepoint within; release savepoint within')
+      return
+    } catch (cause) {
+      if (sqlState(cause) !== CANCELLED || attempt >= TRIES) throw cause
+    }
   }
 }
 

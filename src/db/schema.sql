@@ -918,7 +918,8 @@ CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WH
 CREATE INDEX payments_reference ON public.payments USING btree (account_id, reference) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id) INCLUDE (asset);
-CREATE INDEX payments_untimely ON public.payments USING btree (account_id, created_at, id) WHERE (NOT tells_time(id, created_at));
+CREATE INDEX payments_untimely ON public.payments USING btree (account_id, created_at, id) WHERE (id_skew_ms(id, created_at) >= 10000);
+CREATE STATISTICS public.payments_id_skew ON id_skew_ms(id, created_at) FROM payments;
 CREATE TRIGGER new_payments_counted AFTER INSERT ON public.payments REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION count_new_payments();
 CREATE TRIGGER payment_changes_noted AFTER UPDATE OF status, net_minor ON public.payments FOR EACH ROW WHEN (((new.created_at < (statement_timestamp() - '01:00:00'::interval)) AND ((old.status <> new.status) OR (old.net_minor <> new.net_minor)))) EXECUTE FUNCTION note_payment_change();
 CREATE CONSTRAINT TRIGGER payments_counted AFTER DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
@@ -1593,6 +1594,12 @@ BEGIN ATOMIC
            WHERE ((u.chain = ether_of.of_chain) AND (u.sender = ether_of.of_address))))));
 END;
 
+CREATE OR REPLACE FUNCTION public.id_skew_ms(id uuid, made_at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN abs((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint - (floor((EXTRACT(epoch FROM (made_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric)))::bigint));
+
 CREATE OR REPLACE FUNCTION public.note_payment_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1632,12 +1639,6 @@ begin
   raise exception using errcode = 'BKCLS', message = format('the account %s is closed', account);
 end
 $function$;
-
-CREATE OR REPLACE FUNCTION public.tells_time(id uuid, made_at timestamp with time zone)
- RETURNS boolean
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN (abs((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint - (floor((EXTRACT(epoch FROM (made_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric)))::bigint)) < 10000);
 
 CREATE OR REPLACE FUNCTION public.unseen_ends()
  RETURNS SETOF signed_transactions

@@ -137,6 +137,18 @@ test('sorted by status, no payments are walked through of statuses that a coin h
   assert.deepEqual([all.total, all.isBounded], [11_900, undefined])
   const some = await listPaymentsInFull(db, other.id, { start_date: '2026-01-01' })
   assert.deepEqual([some.total, some.isBounded], [10_000, true])
+  for (const page of [3, 60, 390]) {
+    const query = { start_date: '2026-01-01', page, limit: 25 }
+    const ids = (await listPayments(db, other.id, query)).items.map(({ id }) => id)
+    for (const asked of [db, impatient(db)]) {
+      const { items } = await listPaymentsInFull(asked, other.id, query)
+      assert.deepEqual(
+        items.map(({ id }) => id),
+        ids,
+        `page ${page} of more than are counted`,
+      )
+    }
+  }
   const exact = await listPayments(db, other.id, { start_date: '2026-01-01' })
   assert.deepEqual([exact.total, exact.isBounded], [12_000, undefined])
 })

@@ -15,7 +15,7 @@ import {
 import { firstRow } from '../../db/rows.ts'
 import { AMOUNTS, DATES, findInside, without } from './list-part.sql.ts'
 import { countByAmount } from './part-by-amount.sql.ts'
-import { walkByIds } from './part-by-id.sql.ts'
+import { conditionsByIds } from './part-by-id.sql.ts'
 import { countByTime } from './part-by-time.sql.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type Rung, type RungSort } from './payment-rungs.sql.ts'
 
@@ -33,7 +33,7 @@ export const PAYMENT_PLACES: ListPlaces = {
     return found && { skip: place - found.before, conditions: found.conditions }
   },
 
-  walk: walkByIds,
+  conditions: conditionsByIds,
 }
 
 const isOf = (query: ListQuery, filters: readonly string[]): boolean =>
@@ -45,14 +45,14 @@ const TRIES = 3
 /** Null where it is not known, or walked through as soon. A count that comes before its page is found makes one more. */
 async function countPart(asked: Asked, isForPage: boolean): Promise<Counted | null> {
   const count = asked.query.sort === 'total' ? countByAmount : countByTime
-  const again = async (place: Place) => (await countOfOneTurn(asked, count))?.begin(place) ?? null
+  const again = async (place: Place) => (await countOfOneTurn(asked, count))?.begin?.(place) ?? null
   if (count === countByAmount && !isForPage) {
     // How many they are the corners tell alone, without what each rung between them has.
     const counted = await countOfOneTurn(asked, countByTime)
-    return counted && { total: counted.total, begin: again }
+    return counted && { total: counted.total }
   }
   const counted = await countOfOneTurn(asked, count)
-  return counted && { ...counted, begin: async (place) => (await counted.begin(place)) ?? again(place) }
+  return counted && { ...counted, begin: async (place) => (await counted.begin?.(place)) ?? again(place) }
 }
 
 async function countOfOneTurn(asked: Asked, count: typeof countByTime): Promise<Counted | null> {

@@ -1,7 +1,7 @@
 /**
  * Payments of a range of dates, or of another part of a list, that are sorted by id. An id begins with the milliseconds of its making,
  * by the clock of who made it, and is less than {@link APART} from its payment's time. Those of which it is not are in an index of their
- * own (`tells_time`), and counted one by one.
+ * own (`payments_untimely`), and counted one by one.
  */
 import { invariant } from '../../core/errors.ts'
 import { parseInstant } from '../../core/time.ts'
@@ -11,7 +11,7 @@ import { firstRow, oneRow } from '../../db/rows.ts'
 import { DATES, without } from './list-part.sql.ts'
 
 const APART = `interval '10 seconds'`
-const IS_UNTIMELY = 'not tells_time(p.id, p.created_at)'
+const IS_UNTIMELY = 'id_skew_ms(p.id, p.created_at) >= 10000'
 /** The least id that can be made at a time. */
 const leastIdAt = (time: string): string =>
   `(lpad(to_hex(greatest(0, floor(extract(epoch from ${time}) * 1000)::bigint)), 12, '0') || repeat('0', 20))::uuid`
@@ -20,7 +20,7 @@ const leastIdAt = (time: string): string =>
  * What is in a range of dates, by the ids that it lies between. Null where there are others: then the list is walked through from its
  * first, or all of the range is read and sorted.
  */
-export async function walkByIds({ db, query, conditions }: Asked): Promise<Conditions | null> {
+export async function conditionsByIds({ db, query, conditions }: Asked): Promise<Conditions | null> {
   if (query.sort !== 'id') return null
   const values: unknown[] = []
   const bind = binding(values)
@@ -64,20 +64,20 @@ function instantOf(query: ListQuery, name: 'start_date' | 'end_date', bind: Bind
 /**
  * Where a page of a part begins, from a mark of time that so many of the part are made before. Null where nothing says that.
  *
- * @param mark - Null at the part's first payment.
+ * @param mark - Null at the part's beginning.
  */
 export async function beginById(
   asked: Asked,
   mark: { readonly at: string | null; readonly before: bigint },
   place: Place,
 ): Promise<Begin | null> {
-  const ofDates = await walkByIds(asked)
+  const ofDates = await conditionsByIds(asked)
   const isIn = (bind: Bind) => ofDates?.(bind) ?? asked.conditions(asked.query, bind)
-  if (mark.at === null) return ofDates && { skip: place, conditions: (bind) => [isIn(bind)] }
   const values: unknown[] = []
   const bind = binding(values)
   const matches = asked.conditions(asked.query, bind)
-  const at = bind(mark.at, 'timestamptz')
+  const at = mark.at === null ? instantOf(asked.query, 'start_date', bind) : bind(mark.at, 'timestamptz')
+  invariant(at, 'a part of amounts alone begins at a mark')
   // Of what tells its time, all that is made at the mark or after it has its id behind the first.
   const found = await oneRow<{ first: string; behind: bigint; before: bigint }>(
     asked.db,
