@@ -77,7 +77,8 @@ export async function beginById(
   const bind = binding(values)
   const matches = asked.conditions(asked.query, bind)
   const at = mark.at === null ? instantOf(asked.query, 'start_date', bind) : bind(mark.at, 'timestamptz')
-  invariant(at, 'a part of amounts alone begins at a mark')
+  // Without a start, the part begins with the list.
+  if (at === null) return { skip: place, conditions: (bound) => [isIn(bound)] }
   // Of what tells its time, all that is made at the mark or after it has its id behind the first.
   const found = await oneRow<{ first: string; behind: bigint; before: bigint }>(
     asked.db,
