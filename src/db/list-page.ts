@@ -44,8 +44,8 @@ const LIMIT_DEFAULT = 25
 const DEEP_FROM = 1_000n
 
 /**
- * A filtered list is walked through for so long before the page is looked for in another way: what matches may stand together far from
- * either end, and no statistics tell that. Usual walks to a first page take a tenth of it.
+ * A merchant's list that is filtered is walked through for so long before the page is looked for in another way: what matches may stand
+ * together far from either end, and no statistics tell that. Usual walks to a first page take a tenth of it.
  */
 const WALK_MS = 10
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -113,7 +113,12 @@ export async function readPage<Row, Item>(
       return shown(rows, isAll ? { total: BigInt(rows.length) } : await readTotal(asked, description, false))
     }
   }
-  const counted = await readTotal(asked, description, true)
+  const told = await tellTotal(asked, description, true)
+  if (!told && !isDeep) {
+    const few = await readFew<Row>(reading, skipped, limit)
+    if (few) return shown(few.rows, few.total)
+  }
+  const counted = told ?? (await countMatches(asked, description))
   const { total } = counted
   if (skipped >= total) return shown([], counted)
   if (counted.isBounded) {
@@ -125,6 +130,43 @@ export async function readPage<Row, Item>(
   const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
   return shown(rows, counted)
 }
+
+/** All that match, and the page of them, where they are few: read by whichever index finds them, and sorted. Null where there are more. */
+async function readFew<Row>(
+  reading: Reading,
+  skipped: bigint,
+  limit: number,
+): Promise<{ readonly rows: readonly Row[]; readonly total: Total } | null> {
+  const { asked, description, order } = reading
+  const { from, id, columns, countedMax } = description
+  const values: unknown[] = []
+  const bind = binding(values)
+  const { total, ids } = await oneRow<{ total: bigint; ids: string[] }>(
+    asked.db,
+    `with matching as materialized (
+       select ${id} as found, ${keysOf(order)} from ${from} where ${asked.conditions(asked.query, bind)} limit ${SORTED_MAX + 1n})
+     select (select count(*) from matching) as total, array(select found from matching order by ${byKeys(order)}
+       limit ${bind(limit, 'bigint')} offset ${bind(skipped, 'bigint')}) as ids`,
+    values,
+  )
+  if (total > SORTED_MAX) return null
+  const own: unknown[] = []
+  const bindOwn = binding(own)
+  const rows = await allRows<Row>(
+    asked.db,
+    `select ${columns} from ${from} where ${asked.conditions({}, bindOwn)} and ${id} = any(${bindOwn(ids, 'uuid[]')})
+     order by ${written(order)}`,
+    own,
+  )
+  const isBounded = countedMax !== undefined && total >= countedMax
+  return { rows, total: isBounded ? { total: countedMax, isBounded } : { total } }
+}
+
+const keysOf = (order: readonly Ordered[]): string =>
+  order.map(([column], at) => `${column} as key_${at}`).join(', ')
+
+const byKeys = (order: readonly Ordered[]): string =>
+  written(order.map(([, direction], at) => [`key_${at}`, direction]))
 
 /** Null where it takes longer than it usually does: what matches is rare, or stands together somewhere else. */
 const walk = <Row>(
@@ -198,20 +240,18 @@ function statementOf(
   const values: unknown[] = []
   const bind = binding(values)
   const parts = partsOf(bind)
-  const keys = order.map(([column], at) => `${column} as key_${at}`).join(', ')
-  const byKeys = written(walked.map(([, direction], at) => [`key_${at}`, direction] as const))
   const found = parts.map((matches, at) => {
-    const rows = `select ${id} as found, ${keys} from ${from} where ${matches}`
+    const rows = `select ${id} as found, ${keysOf(order)} from ${from} where ${matches}`
     const slice = `limit ${bind(take, 'bigint')} offset ${bind(at === 0 ? skip : 0n, 'bigint')}`
     return isSorted
-      ? `(with matching as materialized (${rows}) select * from matching order by ${byKeys} ${slice})`
+      ? `(with matching as materialized (${rows}) select * from matching order by ${byKeys(walked)} ${slice})`
       : `(${rows} order by ${written(walked)} ${slice})`
   })
   // Each id was found within the list; it is told once more, so that whatever found it, no other's row is shown.
   const isOfList = asked.conditions({}, bind)
   return [
     `select ${columns} from (
-       select found from (${found.join(' union all ')}) parts order by ${byKeys} limit ${bind(take, 'bigint')}) page
+       select found from (${found.join(' union all ')}) parts order by ${byKeys(walked)} limit ${bind(take, 'bigint')}) page
      join ${from} on ${isOfList} and ${id} = page.found order by ${written(order)}`,
     values,
   ]
@@ -226,29 +266,41 @@ interface Total extends Partial<Counted> {
   readonly isBounded?: boolean
 }
 
-/** From kept counters where they can tell it, or by what else the room keeps, or by every match, as far as the list counts those. */
-async function readTotal(
+/** However it is told, or by every match, as far as the list counts those. */
+const readTotal = async (asked: Asked, description: Description, isForPage: boolean): Promise<Total> =>
+  (await tellTotal(asked, description, isForPage)) ?? countMatches(asked, description)
+
+/** From kept counters, or by what else the room keeps. Null where neither tells it. */
+async function tellTotal(
   asked: Asked,
-  { counters, countedMax, from, places }: Description,
+  { counters, places }: Description,
   isForPage: boolean,
-): Promise<Total> {
+): Promise<Total | null> {
   const { db, query } = asked
+  if (!counters || !filtersOf(query).every((name) => counters.filters.includes(name)))
+    return (await places?.count(asked, isForPage)) ?? null
   const values: unknown[] = []
   const matches = asked.conditions(query, binding(values))
-  const read = (text: string) => oneRow<{ total: bigint }>(db, text, values)
-  if (counters && filtersOf(query).every((name) => counters.filters.includes(name)))
-    return read(`select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`)
-  if (countedMax === undefined)
-    return (
-      (await places?.count(asked, isForPage)) ??
-      read(`select count(*) as total from ${from} where ${matches}`)
-    )
-  const { total } = await read(
-    `select count(*) as total from (select from ${from} where ${matches} limit ${countedMax}) few`,
+  return oneRow<{ total: bigint }>(
+    db,
+    `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`,
+    values,
   )
-  if (total < countedMax) return { total }
+}
+
+async function countMatches(
+  { db, query, conditions: of }: Asked,
+  { countedMax, from }: Description,
+): Promise<Total> {
+  const values: unknown[] = []
+  const bound = countedMax === undefined ? '' : ` limit ${countedMax}`
+  const { total } = await oneRow<{ total: bigint }>(
+    db,
+    `select count(*) as total from (select from ${from} where ${of(query, binding(values))}${bound}) matching`,
+    values,
+  )
   // Pages that would be walked to are not offered to people.
-  return (await places?.count(asked, isForPage)) ?? { total, isBounded: true }
+  return total === countedMax ? { total, isBounded: true } : { total }
 }
 
 function wholeNumber(query: ListQuery, name: 'page' | 'limit', fallback: number, most: number): number {

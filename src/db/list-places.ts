@@ -12,7 +12,7 @@ export interface Asked {
 
 /** No page has more rows (contract, Limits). */
 export const LIMIT_MAX = 100
-/** Behind this many rows from either end, a page begins where the room's counts say. To walk so far takes as long as to ask them. */
+/** Behind this many rows from either end, a page begins where the room's counts say: to walk so far takes as long as to ask them. Before it, where a walk was given up. */
 export const PLACED_FROM = 10_000n
 /** Behind this many, where the list was counted by what also says where its pages begin: a short statement more, or none. */
 export const COUNTED_PLACED_FROM = 2_000n

@@ -1,8 +1,4 @@
-/**
- * The one mechanism of paged lists: a room describes its list once (which columns it sorts by, what each filter
- * means), and a query that came from outside is turned into SQL. Column names come only from the description, values
- * only travel as parameters, and whatever the description does not know is refused.
- */
+/** The one mechanism of paged lists: a room describes its list once (list-description.ts), and is asked for pages or for all of it. */
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from './database.ts'
 import { conditions, hints, type ListDescription, type WholeList } from './list-description.ts'

@@ -34,3 +34,33 @@ test('a transaction goes on behind it, with its own limit, and loses nothing', a
   )
   assert.deepEqual(made, [{ n: 1 }])
 })
+
+test('on a machine that is busy, the limit may end what undoes it, which is said once more', async () => {
+  const cancelled = Object.assign(new Error('canceling statement'), { severity: 'ERROR', code: '57014' })
+  const said: string[] = []
+  const busy = (times: number) => ({
+    inTransaction: true,
+    query(text: string) {
+      said.push(text.slice(0, 8))
+      const isEnded =
+        text.startsWith('rollback') && said.filter((each) => each === 'rollback').length <= times
+      return isEnded ? Promise.reject(cancelled) : Promise.resolve({ rows: [], rowCount: 0 })
+    },
+  })
+  assert.deepEqual(await readWithin(busy(2), 10, 'select', []), [])
+  assert.deepEqual(said, ['savepoin', 'select', 'rollback', 'rollback', 'rollback'])
+  said.length = 0
+  // Then the transaction cannot go on, and says so.
+  await assert.rejects(readWithin(busy(9), 10, 'select', []), cancelled)
+})
+
+test('a connection that breaks when all was read does not make a read one of an unknown outcome', async () => {
+  const breaking: typeof db = {
+    ...db,
+    async transaction(work, options) {
+      await db.transaction(work)
+      return (await options?.ifCommitted?.(db)) ?? assert.fail('nobody knows')
+    },
+  }
+  assert.deepEqual(await readWithin(breaking, 5_000, 'select 1 as n', []), [{ n: 1 }])
+})

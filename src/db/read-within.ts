@@ -7,7 +7,7 @@ const CANCELLED = '57014'
 
 /**
  * The rows that a statement finds within the time; null when it needs longer. A transaction that it is part of goes on: nothing else of it
- * is undone, and its own limit holds again.
+ * is undone, and its own limit holds again. Through what is neither a database nor a transaction it is read without a limit.
  *
  * @param limitMs - More than 0.
  */

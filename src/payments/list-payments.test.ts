@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
+import { rowsRead } from '../../test/rows-read.ts'
 import { impatient, type Statement, watched } from '../../test/watched-database.ts'
 import { listPayments, listPaymentsInFull, PAYMENT_SORTS } from './list-payments.sql.ts'
 
@@ -149,6 +150,22 @@ test('sorted by status, no payments are walked through of statuses that a coin h
       )
     }
   }
+  // The other coin's are the oldest: few that match are found from there, whichever end they are asked from.
+  let read = 0
+  const counting = watched(impatient(db), async (...statement) => {
+    read += await rowsRead(db, statement)
+  })
+  const few = await listPaymentsInFull(counting, other.id, { filter_asset: 'BTC', start_date: '2026-01-01' })
+  assert.deepEqual([few.items.length, few.total], [25, 100])
+  const { rows: oldest } = await db.query<{ id: string }>(
+    `select id from payments where account_id = $1 and asset = 'BTC' order by created_at desc, id desc limit 25`,
+    [other.id],
+  )
+  assert.deepEqual(
+    few.items.map(({ id }) => id),
+    oldest.map(({ id }) => id),
+  )
+  assert.ok(read < 1_000, `${read} rows are read`)
   const exact = await listPayments(db, other.id, { start_date: '2026-01-01' })
   assert.deepEqual([exact.total, exact.isBounded], [12_000, undefined])
 })

@@ -1,7 +1,7 @@
 /**
  * Where a page deep inside of a merchant's payments begins, and how many lie in a part that ranges bound, by what is kept counted of
  * them (payment-ranks.sql.ts) and by each payment that is newer. It is told for filters of coin and status, and for ranges of dates
- * and amounts; with any other, null: those have to be walked through.
+ * and amounts; with any other, null.
  */
 import { type Bind, binding, filtersOf, type ListQuery } from '../../db/list-filters.ts'
 import {

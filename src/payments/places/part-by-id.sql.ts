@@ -1,6 +1,6 @@
 /**
  * Payments of a range of dates, or of another part of a list, that are sorted by id. An id begins with the milliseconds of its making,
- * by the clock of who made it, and is less than {@link APART} from its payment's time. Those of which it is not are in an index of their
+ * by the clock of who made it, and is less than {@link APART_MS} from its payment's time. Those of which it is not are in an index of their
  * own (`payments_untimely`), and counted one by one.
  */
 import { invariant } from '../../core/errors.ts'
@@ -10,15 +10,17 @@ import type { Asked, Begin, Conditions, Place } from '../../db/list-places.ts'
 import { firstRow, oneRow } from '../../db/rows.ts'
 import { DATES, without } from './list-part.sql.ts'
 
-const APART = `interval '10 seconds'`
-const IS_UNTIMELY = 'id_skew_ms(p.id, p.created_at) >= 10000'
+/** As `payments_untimely` has it. */
+const APART_MS = 10_000
+const APART = `interval '${APART_MS} milliseconds'`
+const IS_UNTIMELY = `id_skew_ms(p.id, p.created_at) >= ${APART_MS}`
 /** The least id that can be made at a time. */
 const leastIdAt = (time: string): string =>
   `(lpad(to_hex(greatest(0, floor(extract(epoch from ${time}) * 1000)::bigint)), 12, '0') || repeat('0', 20))::uuid`
 
 /**
- * What is in a range of dates, by the ids that it lies between. Null where there are others: then the list is walked through from its
- * first, or all of the range is read and sorted.
+ * What is in a range of dates, by the ids that it lies between, for a list that is sorted by them. Null for any other list, and where
+ * there are other ids: then it is walked through from its first.
  */
 export async function conditionsByIds({ db, query, conditions }: Asked): Promise<Conditions | null> {
   if (query.sort !== 'id') return null
