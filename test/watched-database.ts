@@ -2,7 +2,10 @@ import type { Database, Queryable } from '../src/db/database.ts'
 
 export type Statement = readonly [text: string, values: readonly unknown[]]
 
-/** The database, of which each statement that was answered is told before its answer is given, those of transactions too. */
+/**
+ * The database, of which each statement that was answered is told before its answer is given, those of transactions too. It has the time
+ * that each takes, however busy the machine is.
+ */
 export function watched(db: Database, answered: (...statement: Statement) => unknown): Database {
   const watch = <Db extends Queryable>(each: Db): Db => ({
     ...each,
@@ -14,20 +17,33 @@ export function watched(db: Database, answered: (...statement: Statement) => unk
   })
   return {
     ...watch(db),
-    transaction: (work, options) => db.transaction((tx) => work(watch(tx)), options),
+    transaction: (work, { statementLimitMs: _, ...options } = {}) =>
+      db.transaction((tx) => work(watch(tx)), options),
   }
 }
 
-/** The database, as it is where every statement that has a limit takes longer. */
-export const impatient = (db: Database): Database => ({
-  ...db,
-  transaction: (work, options) => {
-    if (options?.statementLimitMs === undefined) return db.transaction(work, options)
-    return Promise.reject(
-      Object.assign(new Error('canceling statement due to statement timeout'), {
-        severity: 'ERROR',
-        code: '57014',
-      }),
-    )
-  },
-})
+const cancelled = () =>
+  Object.assign(new Error('canceling statement due to statement timeout'), {
+    severity: 'ERROR',
+    code: '57014',
+  })
+
+/** A database, or a transaction, as it is where every statement that may take so long, and no longer, takes longer. */
+export function impatient<Db extends Queryable>(db: Db, limitMs = 10): Db {
+  let isLimited = false
+  return {
+    ...db,
+    query(text: string, values?: readonly unknown[], hot?: 'prepared') {
+      const limit = /set local statement_timeout = (\d+)/.exec(text)?.[1]
+      if (isLimited && limit === undefined && !text.startsWith('rollback')) return Promise.reject(cancelled())
+      isLimited = limit !== undefined && Number(limit) <= limitMs
+      return db.query(text, values, hot)
+    },
+    ...('transaction' in db && {
+      transaction: (work: never, options?: { statementLimitMs?: number }) =>
+        (options?.statementLimitMs ?? Number.POSITIVE_INFINITY) <= limitMs
+          ? Promise.reject(cancelled())
+          : (db as unknown as Database).transaction(work, options),
+    }),
+  }
+}

@@ -142,7 +142,8 @@ test('sorted by status, no payments are walked through of statuses that a coin h
     const query = { start_date: '2026-01-01', page, limit: 25 }
     const ids = (await listPayments(db, other.id, query)).items.map(({ id }) => id)
     for (const asked of [db, impatient(db)]) {
-      const { items } = await listPaymentsInFull(asked, other.id, query)
+      const { items, total, isBounded } = await listPaymentsInFull(asked, other.id, query)
+      assert.deepEqual([total, isBounded], [10_000, true])
       assert.deepEqual(
         items.map(({ id }) => id),
         ids,
@@ -152,10 +153,13 @@ test('sorted by status, no payments are walked through of statuses that a coin h
   }
   // The other coin's are the oldest: few that match are found from there, whichever end they are asked from.
   let read = 0
-  const counting = watched(impatient(db), async (...statement) => {
+  const counting = watched(db, async (...statement) => {
     read += await rowsRead(db, statement)
   })
-  const few = await listPaymentsInFull(counting, other.id, { filter_asset: 'BTC', start_date: '2026-01-01' })
+  const few = await listPaymentsInFull(impatient(counting), other.id, {
+    filter_asset: 'BTC',
+    start_date: '2026-01-01',
+  })
   assert.deepEqual([few.items.length, few.total], [25, 100])
   const { rows: oldest } = await db.query<{ id: string }>(
     `select id from payments where account_id = $1 and asset = 'BTC' order by created_at desc, id desc limit 25`,

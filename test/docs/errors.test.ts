@@ -10,7 +10,7 @@ import { refusalsOf } from '../../src/http/openapi.ts'
  * dashboard, says in its message what to do.
  */
 const ON_THE_WAY =
-  /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list\.ts$|^src\/wallets\/address-pool/
+  /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list(-\w+)?\.ts$|^src\/wallets\/address-pool/
 const IN_WORDS =
   /^src\/(http\/dashboard|flows\/(people|approvals))\/|^src\/(flows\/\w+\/(change-account|close-account|request-batch|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
 const THROWN =
