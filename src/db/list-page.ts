@@ -123,20 +123,30 @@ export async function readPage<Row, Item>(
   const counted = told ?? (await countMatches(asked, description))
   const { total } = counted
   if (skipped >= total) return shown([], counted)
-  if (counted.isBounded) {
-    // How far the list's end is, nobody knows.
-    const walked = statementOf(reading, BigInt(limit), {
-      order,
-      skip: skipped,
-      conditions: (bind) => [matchesOf(reading, bind)],
-    })
-    const near = isDeep ? await walk<Row>(reading, ...walked) : null
-    const few = isDeep && !near ? await readFew<Row>(reading, skipped, limit) : null
-    return shown(near ?? few?.rows ?? (await allRows<Row>(db, ...walked)), counted)
-  }
+  if (counted.isBounded)
+    return shown(await readFromFirst<Row>(reading, { skipped, limit, wasWalked: !isDeep }), counted)
   const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
   const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
   return shown(rows, counted)
+}
+
+/** A page of a list whose end is so far that nobody counts how far. */
+async function readFromFirst<Row>(
+  reading: Reading,
+  part: { readonly skipped: bigint; readonly limit: number; readonly wasWalked: boolean },
+): Promise<readonly Row[]> {
+  const { order, asked } = reading
+  const walked = statementOf(reading, BigInt(part.limit), {
+    order,
+    skip: part.skipped,
+    conditions: (bind) => [matchesOf(reading, bind)],
+  })
+  if (!part.wasWalked) {
+    const rows =
+      (await walk<Row>(reading, ...walked)) ?? (await readFew<Row>(reading, part.skipped, part.limit))?.rows
+    if (rows) return rows
+  }
+  return allRows<Row>(asked.db, ...walked)
 }
 
 /** All that match, and the page of them, where they are few: read by whichever index finds them, and sorted. Null where there are more. */
