@@ -1,7 +1,7 @@
 import type { Queryable } from '../src/db/database.ts'
 import type { Statement } from './watched-database.ts'
 
-const SCAN = /((?<!Bitmap )Index|Only|Seq|Heap) Scan .*rows=([\d.]+) loops=(\d+)/
+const SCAN = /(?:(?<!Bitmap )Index|Only|Seq|Heap) Scan .*rows=([\d.]+)/
 const REMOVED = /Rows Removed by (?:Filter|Index Recheck): (\d+)/
 
 /** How many rows of tables and indexes PostgreSQL reads for it. */
@@ -14,7 +14,7 @@ export async function rowsRead(db: Queryable, [text, values]: Statement): Promis
   let loops = 1
   for (const { 'QUERY PLAN': line } of rows) {
     loops = Number(/loops=(\d+)/.exec(line)?.[1] ?? loops)
-    read += loops * (Number(SCAN.exec(line)?.[2] ?? 0) + Number(REMOVED.exec(line)?.[1] ?? 0))
+    read += loops * (Number(SCAN.exec(line)?.[1] ?? 0) + Number(REMOVED.exec(line)?.[1] ?? 0))
   }
   return read
 }

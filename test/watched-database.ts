@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../src/db/database.ts'
+import { isDatabase } from '../src/db/read-within.ts'
 
 export type Statement = readonly [text: string, values: readonly unknown[]]
 
@@ -39,11 +40,13 @@ export function impatient<Db extends Queryable>(db: Db, limitMs = 10): Db {
       isLimited = limit !== undefined && Number(limit) <= limitMs
       return db.query(text, values, hot)
     },
-    ...('transaction' in db && {
-      transaction: (work: never, options?: { statementLimitMs?: number }) =>
-        (options?.statementLimitMs ?? Number.POSITIVE_INFINITY) <= limitMs
-          ? Promise.reject(cancelled())
-          : (db as unknown as Database).transaction(work, options),
-    }),
+    ...(isDatabase(db) && { transaction: impatientTransaction(db, limitMs) }),
   }
 }
+
+const impatientTransaction =
+  (db: Database, limitMs: number): Database['transaction'] =>
+  (work, options) =>
+    (options?.statementLimitMs ?? Number.POSITIVE_INFINITY) <= limitMs
+      ? Promise.reject(cancelled())
+      : db.transaction(work, options)

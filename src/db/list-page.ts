@@ -112,7 +112,7 @@ export async function readPage<Row, Item>(
     if (rows) {
       // A first page that is not full has shown everything there is.
       const isAll = page === 1 && rows.length < limit
-      return shown(rows, isAll ? { total: BigInt(rows.length) } : await readTotal(asked, description, false))
+      return shown(rows, isAll ? { total: BigInt(rows.length) } : await readTotal(asked, description))
     }
   }
   const told = await tellTotal(asked, description, true)
@@ -149,7 +149,10 @@ async function readFromFirst<Row>(
   return allRows<Row>(asked.db, ...walked)
 }
 
-/** All that match, and the page of them, where they are few: read by whichever index finds them, and sorted. Null where there are more. */
+/**
+ * How many match, and the page of them, where they are few: all are read, by whichever index finds them, and sorted. PostgreSQL would take
+ * an index of the order as soon as it were asked for a page. Null where there are more.
+ */
 async function readFew<Row>(
   reading: Reading,
   skipped: bigint,
@@ -205,7 +208,7 @@ async function readPlaced<Row>(
   reading: Reading,
   { total, begin: beginOf }: Total,
   part: Part,
-): Promise<Row[]> {
+): Promise<readonly Row[]> {
   const { asked, description, order } = reading
   const read = (how: Walk) => allRows<Row>(asked.db, ...statementOf(reading, part.take, how))
   const fromEnd = total - part.skipped - part.take
@@ -240,37 +243,32 @@ async function readPlaced<Row>(
     const found = await readWithin<Row>(asked.db, PLACED_MS, ...placed)
     if (found) return found
   }
-  return read({
-    ...fromNearer,
-    isSorted: true,
-    conditions: (bind) => [asked.conditions(asked.query, bind)],
-  })
+  const few = await readFew<Row>(reading, part.skipped, Number(part.take))
+  return few?.rows ?? read(fromNearer)
 }
 
 interface Walk {
   conditions(bind: Bind): readonly string[]
   readonly order: readonly Ordered[]
   readonly skip: bigint
-  /** All that match are read, and sorted: PostgreSQL would take an index of the order as soon as a page were less. */
-  readonly isSorted?: true
 }
 
 /** The ids of a page first, and its rows after. */
 function statementOf(
   { asked, description: { from, id, columns }, order }: Reading,
   take: bigint,
-  { conditions: partsOf, order: walked, skip, isSorted }: Walk,
+  { conditions: partsOf, order: walked, skip }: Walk,
 ): [text: string, values: readonly unknown[]] {
   const values: unknown[] = []
   const bind = binding(values)
   const parts = partsOf(bind)
-  const found = parts.map((matches, at) => {
-    const rows = `select ${id} as found, ${keysOf(order)} from ${from} where ${matches}`
-    const slice = `limit ${bind(take, 'bigint')} offset ${bind(at === 0 ? skip : 0n, 'bigint')}`
-    return isSorted
-      ? `(with matching as materialized (${rows}) select * from matching order by ${byKeys(walked)} ${slice})`
-      : `(${rows} order by ${written(walked)} ${slice})`
-  })
+  const found = parts.map(
+    (
+      matches,
+      at,
+    ) => `(select ${id} as found, ${keysOf(order)} from ${from} where ${matches} order by ${written(walked)}
+       limit ${bind(take, 'bigint')} offset ${bind(at === 0 ? skip : 0n, 'bigint')})`,
+  )
   // Each id was found within the list; it is told once more, so that whatever found it, no other's row is shown.
   const isOfList = asked.conditions({}, bind)
   return [
@@ -291,8 +289,8 @@ interface Total extends Partial<Counted> {
 }
 
 /** However it is told, or by every match, as far as the list counts those. */
-const readTotal = async (asked: Asked, description: Description, isForPage: boolean): Promise<Total> =>
-  (await tellTotal(asked, description, isForPage)) ?? countMatches(asked, description)
+const readTotal = async (asked: Asked, description: Description): Promise<Total> =>
+  (await tellTotal(asked, description, false)) ?? countMatches(asked, description)
 
 /** From kept counters, or by what else the room keeps. Null where neither tells it. */
 async function tellTotal(

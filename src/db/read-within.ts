@@ -56,5 +56,5 @@ async function leave(tx: Tx): Promise<void> {
   }
 }
 
-const isDatabase = (db: Queryable): db is Database => 'transaction' in db
+export const isDatabase = (db: Queryable): db is Database => 'transaction' in db
 const isTransaction = (db: Queryable): db is Tx => 'inTransaction' in db

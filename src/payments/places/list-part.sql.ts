@@ -19,6 +19,15 @@ export const AMOUNTS = ['total_min', 'total_max'] as const
 export const without = (query: ListQuery, ...names: readonly string[]): ListQuery =>
   Object.fromEntries(Object.entries(query).filter(([name]) => !names.includes(name)))
 
+/** A date that the query gives, bound; null where it gives none. */
+export function instantOf(query: ListQuery, name: (typeof DATES)[number], bind: Bind): string | null {
+  const given = query[name]
+  if (given === undefined) return null
+  const instant = parseInstant(String(given))
+  invariant(instant, 'what is given was read as a filter')
+  return bind(instant, 'timestamptz')
+}
+
 /** The whole slices and rungs of a part, as of one turn of the account's count. */
 export interface Inside {
   /** The turn: what is read of it is of that one, or nothing. */
@@ -46,10 +55,7 @@ export async function findInside({ db, query, conditions }: Asked): Promise<Insi
   const values: unknown[] = []
   const bind = binding(values)
   conditions({}, bind)
-  const time = (name: (typeof DATES)[number]) => {
-    const given = query[name]
-    return bind(given === undefined ? null : parseInstant(String(given)), 'timestamptz')
-  }
+  const time = (name: (typeof DATES)[number]) => instantOf(query, name, bind) ?? bind(null, 'timestamptz')
   const amount = (name: (typeof AMOUNTS)[number]) => {
     const given = query[name]
     if (given === undefined) return bind(null, 'bigint')

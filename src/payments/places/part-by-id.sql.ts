@@ -3,12 +3,10 @@
  * by the clock of who made it, and is less than {@link APART_MS} from its payment's time. Those of which it is not are in an index of their
  * own (`payments_untimely`), and counted one by one.
  */
-import { invariant } from '../../core/errors.ts'
-import { parseInstant } from '../../core/time.ts'
-import { type Bind, binding, type ListQuery } from '../../db/list-filters.ts'
+import { type Bind, binding } from '../../db/list-filters.ts'
 import type { Asked, Begin, Conditions, Place } from '../../db/list-places.ts'
 import { firstRow, oneRow } from '../../db/rows.ts'
-import { DATES, without } from './list-part.sql.ts'
+import { DATES, instantOf, without } from './list-part.sql.ts'
 
 /** As `payments_untimely` has it. */
 const APART_MS = 10_000
@@ -53,14 +51,6 @@ export async function conditionsByIds({ db, query, conditions }: Asked): Promise
       return matches.join(' and ')
     })
   )
-}
-
-function instantOf(query: ListQuery, name: 'start_date' | 'end_date', bind: Bind): string | null {
-  const given = query[name]
-  if (given === undefined) return null
-  const instant = parseInstant(String(given))
-  invariant(instant, 'what is given was read as a filter')
-  return bind(instant, 'timestamptz')
 }
 
 /**
