@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import type { Account } from '../accounts/account.ts'
+import type { ChainPort } from '../chains/chain.ts'
+import { releaseLease, takeLease } from '../chains/chain-progress.sql.ts'
 import { createSimulatedChain } from '../chains/simulated/simulated-chain.ts'
 import { ASSETS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
@@ -17,13 +19,21 @@ import {
   reorganiseInSandbox,
   replaceInSandbox,
 } from './sandbox.ts'
-import { meetChain } from './watching/observe-chain.ts'
+import { meetChain, observeChain } from './watching/observe-chain.ts'
 
 const gateway = await testGateway({ freshPerChain: 20 })
 const account = await testAccount(gateway)
 const run = <Result>(work: (tx: Tx) => Promise<Result>) => gateway.db.transaction(work)
 const open = (chain: 'sim-bitcoin' | 'sim-litecoin' | 'sim-ethereum') =>
   createSimulatedChain({ db: gateway.db, chain })
+/** As a watcher that is there for the first time. */
+async function follow(port: ChainPort): Promise<void> {
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, port.chain, 'test')
+  assert.ok(lease)
+  while ((await observeChain(gateway, port, lease)).behind);
+  await releaseLease(gateway.db, lease)
+}
 const refusal = (kind: string, reason: string) => (error: unknown) =>
   error instanceof Refusal && error.kind === kind && error.reason === reason
 
@@ -46,6 +56,17 @@ test('paying without confirmations leaves the coins in the mempool', async () =>
   const [seen] = (await Array.fromAsync((await port.lookAtMempool())?.added ?? [])).flat()
   assert.equal(seen?.outputs[0]?.atoms, 50_000_000n)
   assert.deepEqual(await port.tip(), before)
+})
+
+test('what was paid and mined before a watcher was there is seen by the first', async () => {
+  const payment = await testPayment(gateway, account, { asset: 'BTC' })
+  await run((tx) => payInSandbox(tx, account, payment.id, { confirmations: 3 }))
+  await follow(open('sim-bitcoin'))
+  const { rows } = await gateway.db.query<{ atoms: bigint }>(
+    'select amount_atoms as atoms from deposits where payment_id = $1',
+    [payment.id],
+  )
+  assert.deepEqual(rows, [{ atoms: payment.dueAtoms }])
 })
 
 test('an amount that is no amount of the coin is refused and sends nothing', async () => {
@@ -155,9 +176,9 @@ test('only what waits in the mempool can be replaced', async () => {
   )
 })
 
-test('a reorganisation reaches below the block Beck began at, never below those it knows', async () => {
+test('a reorganisation reaches as far down as the chain, never below', async () => {
   await run((tx) => mineInSandbox(tx, account, 'bitcoin', 5))
-  await meetChain(gateway, open('sim-bitcoin'))
+  await follow(open('sim-bitcoin'))
   const { height } = await run((tx) => mineInSandbox(tx, account, 'bitcoin', 2))
   const tooShort = refusal('conflict', 'chain_too_short')
   await assert.rejects(
@@ -196,8 +217,7 @@ test('blocks come by themselves, one per chain and time, however many miners run
 })
 
 test('whoever mines on and on waits for the watchers, so that nobody waits behind his blocks for long', async () => {
-  const port = open('sim-litecoin')
-  await meetChain(gateway, port)
+  await follow(open('sim-litecoin'))
   const payment = await testPayment(gateway, account)
   await run((tx) => mineInSandbox(tx, account, 'litecoin', 50))
   await run((tx) => mineInSandbox(tx, account, 'litecoin', 1))

@@ -3,8 +3,7 @@
  * and signs. What the signer publishes stands in the database as it writes it; that it releases the money is told elsewhere.
  */
 import assert from 'node:assert/strict'
-import { mkdir, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
 import type { CDPSession, Page } from 'playwright-core'
@@ -15,11 +14,11 @@ import { startServer } from '../../src/http/server.ts'
 import { listPasskeys } from '../../src/users/factors.sql.ts'
 import { UNLIMITED } from '../api.ts'
 import { COIN_POLICY, publishAddress, publishPolicy } from '../approvals.ts'
+import { axeFindings } from '../axe.ts'
 import { giveAuthenticator, startBrowser } from '../browser.ts'
 import { homeOf, testPerson } from '../dashboard.ts'
 import { DESTINATIONS, tellPayouts } from '../payout-story.ts'
 
-const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Where the guide's pictures go, when they are wanted. */
 const pictures = process.env.BECK_SCREENSHOTS
 const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
@@ -82,20 +81,8 @@ async function pin({ userId }: Somebody, fingerprint: string): Promise<void> {
   )
 }
 
-async function findings({ page, devtools }: Somebody): Promise<string[]> {
-  await devtools.send('Page.setBypassCSP', { enabled: true })
-  await page.reload()
-  await page.addScriptTag({ content: AXE })
-  const found = await page.evaluate<string[]>(
-    `axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) =>
-      id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`,
-  )
-  await devtools.send('Page.setBypassCSP', { enabled: false })
-  return found
-}
-
 /** Nothing is wider than the screen, axe finds nothing, in both sizes and colours; and a picture of each, where wanted. */
-async function inspect(who: Somebody, name: string, isForm = false): Promise<void> {
+async function inspect(who: Somebody, name: string): Promise<void> {
   const { page: of } = who
   await of.locator('h1').click()
   for (const [size, viewport] of Object.entries(SIZES))
@@ -112,9 +99,7 @@ async function inspect(who: Somebody, name: string, isForm = false): Promise<voi
         await of.setViewportSize({ ...viewport, height: Math.max(height, viewport.height) })
         await of.screenshot({ path })
       }
-      // What a form showed would be sent again.
-      if (!isForm && (size === 'phone') === (colorScheme === 'dark'))
-        assert.deepEqual(await findings(who), [], name)
+      if ((size === 'phone') === (colorScheme === 'dark')) assert.deepEqual(await axeFindings(of), [], name)
     }
   await of.setViewportSize(SIZES.desktop)
   await of.emulateMedia({ colorScheme: 'light' })
@@ -147,7 +132,7 @@ test('one asks for a policy, and the other approves it with his passkey', async 
   await page.fill('#from_LTC', '10')
   await page.fill('#from_BTC', '0')
   await page.selectOption('#approvals_LTC', '1')
-  await inspect(ada, 'policy', true)
+  await inspect(ada, 'policy')
   await page.click('button:has-text("Ask for this policy")')
   await page.waitForSelector('h1:has-text("Change the policy")')
   await bob.page.goto(page.url().split('?')[0] ?? '')
@@ -215,10 +200,10 @@ test('a pasted file is checked, corrected, asked for by a touch, and waits as on
   await inspect(ada, 'bulk-new')
   await paste(`${destination},1,LTC\nnobody,1,LTC\n${destination},-1,LTC`)
   assert.match(await page.innerText('main'), /2 things to correct/)
-  await inspect(ada, 'bulk-wrong', true)
+  await inspect(ada, 'bulk-wrong')
   const lines = Array.from({ length: 6 }, (_, at) => `${destination},${at + 2}.25,LTC,Salary ${at + 1}`)
   await paste(['address,amount,coin,note', ...lines].join('\n'))
-  await inspect(ada, 'bulk', true)
+  await inspect(ada, 'bulk')
   await page.click('button:has-text("Ask for 6 payouts")')
   await page.click('button:has-text("Confirm with a passkey")')
   await page.waitForSelector('text=It waits for approvals')

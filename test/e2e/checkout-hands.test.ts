@@ -5,11 +5,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import axe, { type AxeResults } from 'axe-core'
 import { updateAccountSettings } from '../../src/accounts/accounts.sql.ts'
 import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
 import { insertPointOfSale } from '../../src/checkout/points-of-sale.sql.ts'
 import { readId, showId } from '../../src/core/ids.ts'
+import { axeFindings } from '../axe.ts'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
@@ -264,9 +264,7 @@ test('a counter sells on a phone with one thumb, and reads "Paid" across the roo
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   const isSound = async (name: string) => {
     if (PICTURES) await page.screenshot({ path: `${PICTURES}/pos-${name}.png` })
-    await page.evaluate(axe.source)
-    const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
-    complaints.push(...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`))
+    complaints.push(...(await axeFindings(page)))
     for (const [width, percent] of [
       [375, 100],
       [375, 200],

@@ -1,7 +1,6 @@
 /** The dashboard in a real Chromium on a whole Beck: from the first link to a settled payment, a key, a withdrawal. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -14,13 +13,13 @@ import { freePort } from '../../src/db/embedded/embedded.ts'
 import { dashboardRows } from '../../src/http/dashboard/rows.ts'
 import { accentOf } from '../../src/http/hosted/colour.ts'
 import { ROLES } from '../../src/users/permissions.ts'
+import { axeFindings, LOOKS } from '../axe.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { giveAuthenticator, startBrowser } from '../browser.ts'
 import { signedIn } from '../dashboard.ts'
 import { testDatabaseUrl } from '../database.ts'
 import { openQrReader } from '../qr-reader.ts'
 
-const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Where the guide's pictures go, when they are wanted. */
 const pictures = process.env.BECK_SCREENSHOTS
 
@@ -58,19 +57,6 @@ async function wholePicture(of: Page, name: string, size: { width: number; heigh
   await of.setViewportSize({ ...size, height: Math.max(height, size.height) })
   await picture(`page${name.replace(/[/:]+/g, '-')}`, of)
   await of.setViewportSize(size)
-}
-
-/**
- * What axe finds. It is evaluated from outside, since the dashboard runs no script but its own.
- *
- * @param rules - Those that are looked at; all when left out.
- */
-async function findings(of: Page, rules?: readonly string[]): Promise<string[]> {
-  if (!(await of.evaluate<boolean>(`'axe' in window`))) await of.evaluate(AXE)
-  return of.evaluate<string[]>(
-    `axe.run(document, ${JSON.stringify(rules ? { runOnly: rules } : {})}).then(({ violations }) => violations.map(({ id, nodes }) =>
-      id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`,
-  )
 }
 
 function listen(to: Page): Page {
@@ -262,14 +248,14 @@ async function walk(of: Page, from: readonly string[]): Promise<Set<string>> {
     todo.push(...seen.links.map((link) => new URL(link).pathname).filter((link) => !/\/export$/.test(link)))
     const isNew = !inspected.has(`${kind} ${seen.shape}`)
     inspected.add(`${kind} ${seen.shape}`)
-    if (isNew) assert.deepEqual(await findings(of), [], path)
+    if (isNew) assert.deepEqual(await axeFindings(of), [], path)
     if (isNew && of === page) await wholePicture(of, `${kind}-light-desktop`, WIDE)
     await of.setViewportSize(NARROW)
     const narrow = await of.evaluate<number>('document.documentElement.scrollWidth')
     assert.ok(narrow <= NARROW.width, `${path} is ${narrow} wide on a phone`)
     if (isNew && of === page) {
       await of.emulateMedia({ colorScheme: 'dark' })
-      assert.deepEqual(await findings(of, LOOKS), [], `${path}, narrow and dark`)
+      assert.deepEqual(await axeFindings(of, { only: LOOKS }), [], `${path}, narrow and dark`)
       await wholePicture(of, `${kind}-dark-phone`, NARROW)
       await of.emulateMedia({ colorScheme: 'light' })
     }
@@ -283,8 +269,6 @@ const cameTo = new Set<string>()
 /** Kinds of pages, each in one of its shapes, that axe looked at. */
 const inspected = new Set<string>()
 
-/** What another colour or width changes; the rest is in the markup, which is the same. */
-const LOOKS = ['color-contrast', 'target-size', 'scrollable-region-focusable', 'link-in-text-block']
 const WIDE = { width: 1280, height: 800 }
 const NARROW = { width: 320, height: 640 }
 /** What somebody may do here makes the page another one for axe. */

@@ -23,7 +23,7 @@ import {
 } from '../../chains/chain-progress.sql.ts'
 import { isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { OutsideFailure } from '../../core/errors.ts'
+import { invariant, OutsideFailure } from '../../core/errors.ts'
 import {
   forgetBuriedInputs,
   listDepositsInNoBlock,
@@ -52,7 +52,12 @@ export interface Poll {
   readonly behind: boolean
 }
 
-/** First contact pins the chain's identity and begins at its tip; later contacts compare. @throws {WrongChain} */
+/**
+ * First contact pins the chain's identity and begins at its tip, for live payments are taken only of a chain in sight; later contacts
+ * compare. A simulated chain is followed from its first block: whoever tries the sandbox may pay and mine before a watcher is there.
+ *
+ * @throws {WrongChain}
+ */
 export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void> {
   const identity = await port.identity()
   const known = await findChainProgress(gateway.db, port.chain)
@@ -60,10 +65,11 @@ export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void
     if (known.identity !== identity) throw new WrongChain(port.chain, known.identity, identity)
     return
   }
-  const tip = await port.tip()
-  const block = await port.readBlock(tip.hash)
+  const hash = isSimulated(port.chain) ? await port.blockHash(0) : (await port.tip()).hash
+  invariant(hash, 'a simulated chain has a first block')
+  const block = await port.readBlock(hash)
   const first = { identity, ...block, time: new Date(block.timeMs) }
-  const below = await hashesBelow(port, tip.height)
+  const below = await hashesBelow(port, block.height)
   await gateway.db.transaction((tx) => openChain(tx, port.chain, first, below))
 }
 
