@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { insertPaymentLink, setPaymentLinkActive } from '../../src/checkout/payment-links.sql.ts'
 import { insertPointOfSale } from '../../src/checkout/points-of-sale.sql.ts'
 import { type SessionId, showId } from '../../src/core/ids.ts'
@@ -281,23 +281,29 @@ async function unreachable(page: Page): Promise<string[]> {
   return page.evaluate<string[]>('[...awaited].map((each) => each.outerHTML.slice(0, 120))')
 }
 
+const complaints: string[] = []
+
+/** For one state after the other: a browser that has just begun takes a second over what axe does in a tenth of it. */
+async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await browser.newPage({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    // The page itself may be refused or fail; what it is made of may not.
+    const isOfThePage = message.location().url === page.url()
+    if (message.type() === 'error' && !(isOfThePage && message.text().match(/status of [45]/)))
+      complaints.push(message.text())
+  })
+  return page
+}
+
+const looked = openPage()
+const previewed = openPage({ userAgent: 'Examplebot/1.0' })
+
 for (const [state, arrange] of Object.entries(STATES)) {
   test(`the page of ${state}: nothing to axe, all by the keyboard, nothing wider than the screen, at 200 % neither`, async () => {
     const path = await arrange()
-    const complaints: string[] = []
-    const context = await browser.newContext({
-      reducedMotion: 'reduce',
-      locale: 'en-GB',
-      ...(state === 'preview' ? { userAgent: 'Examplebot/1.0' } : {}),
-    })
-    const page = await context.newPage()
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => {
-      // The page itself may be refused or fail; what it is made of may not.
-      const isOfThePage = message.location().url === origin + path
-      if (message.type() === 'error' && !(isOfThePage && message.text().match(/status of [45]/)))
-        complaints.push(message.text())
-    })
+    const page = await (state === 'preview' ? previewed : looked)
+    complaints.length = 0
     await page.goto(origin + path)
     const shown = await page.locator('#content').getAttribute('data-state')
     assert.equal(shown, IS_SHOWN_AS[state] ?? state)
@@ -329,7 +335,6 @@ for (const [state, arrange] of Object.entries(STATES)) {
     await page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert.ok((await overflowOf(page)) <= 0, `${await overflowOf(page)} px wider than the screen at 200 %`)
     assert.ok((await height()) <= LARGE_GROWTH_MAX * before, `${before} px high, ${await height()} at 200 %`)
-    await context.close()
     assert.deepEqual(complaints, [])
   })
 }
@@ -352,12 +357,14 @@ test('every language fits on a small phone, from either side', async () => {
   await context.close()
 })
 
+/** All are drawn into one: a browser that loads each anew takes minutes. What scripts add is looked at above. */
+const drawn = browser.newPage({ viewport: { width: 375, height: 812 }, reducedMotion: 'reduce' })
+
 for (const [state, arrange] of Object.entries(STATES)) {
   test(`the page of ${state} in every language: nothing at all to axe, and a phone has room for it, at 200 % too`, async () => {
     const path = await arrange()
     const headers = state === 'preview' ? { 'user-agent': 'Examplebot/1.0' } : {}
-    // All are drawn into one: a browser that loads each anew takes minutes. What scripts add is looked at above.
-    const page = await browser.newPage({ viewport: { width: 375, height: 812 }, reducedMotion: 'reduce' })
+    const page = await drawn
     const found: string[] = []
     for (const { tag, direction } of LANGUAGES) {
       const { html, state: shown } = await hosted.get(
@@ -376,6 +383,5 @@ for (const [state, arrange] of Object.entries(STATES)) {
         if (overflow > 0) found.push(`in ${tag}: ${overflow} px wider than the screen, text at ${percent} %`)
     }
     assert.deepEqual(found, [])
-    await page.close()
   })
 }
