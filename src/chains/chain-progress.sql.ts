@@ -58,7 +58,7 @@ export const listChainProgress = (db: Queryable): Promise<ChainProgress[]> =>
   allRows(db, `select ${COLUMNS} from chains order by chain`)
 
 /**
- * First contact with a chain: Beck begins behind a block under which nothing was paid to an address of its own. Later calls change
+ * First contact with a chain: Beck begins behind this block, and what lies under it is not looked at. Later calls change
  * nothing. @param below - Blocks under it, newest first.
  */
 export async function openChain(

@@ -32,7 +32,7 @@ export interface Description {
   readonly hints?: Readonly<Record<string, Filter>>
   /** A condition that always holds, such as `deleted_at is null`. */
   readonly always?: string
-  /** Where no counters tell the total, it is told up to here and no further. */
+  /** Where nothing tells the total, it is counted up to here and no further. */
   readonly countedMax?: bigint
   /** Kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
   readonly counters?: Counters

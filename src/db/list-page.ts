@@ -26,7 +26,7 @@ import { allRows, oneRow } from './rows.ts'
 
 export interface Page<Item> {
   readonly items: readonly Item[]
-  /** Count of all matches, exact; of a list that counts up to a bound, the bound where there are as many or more. */
+  /** Count of all matches, exact; of a list that is counted up to a bound, the bound where there are as many or more. */
   readonly total: number
   /** The list counts no further. */
   readonly isBounded?: boolean
@@ -49,7 +49,7 @@ const DEEP_FROM = 1_000n
  */
 const WALK_MS = 10
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
-const PLACED_MS = 250
+const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
 const SORTED_MAX = 50_000n
 

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import type { Account } from '../accounts/account.ts'
 import type { ChainPort } from '../chains/chain.ts'
-import { releaseLease, takeLease } from '../chains/chain-progress.sql.ts'
+import { findChainProgress, releaseLease, takeLease } from '../chains/chain-progress.sql.ts'
 import { createSimulatedChain } from '../chains/simulated/simulated-chain.ts'
 import { ASSETS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
@@ -27,12 +27,13 @@ const run = <Result>(work: (tx: Tx) => Promise<Result>) => gateway.db.transactio
 const open = (chain: 'sim-bitcoin' | 'sim-litecoin' | 'sim-ethereum') =>
   createSimulatedChain({ db: gateway.db, chain })
 /** As a watcher that is there for the first time. */
-async function follow(port: ChainPort): Promise<void> {
-  await meetChain(gateway, port)
-  const lease = await takeLease(gateway.db, port.chain, 'test')
+async function follow(port: ChainPort, by = gateway): Promise<void> {
+  await meetChain(by, port)
+  const lease = await takeLease(by.db, port.chain, 'test')
   assert.ok(lease)
-  while ((await observeChain(gateway, port, lease)).behind);
-  await releaseLease(gateway.db, lease)
+  while ((await observeChain(by, port, lease)).blocks > 0);
+  assert.equal((await findChainProgress(by.db, port.chain))?.tipHash, (await port.tip()).hash)
+  await releaseLease(by.db, lease)
 }
 const refusal = (kind: string, reason: string) => (error: unknown) =>
   error instanceof Refusal && error.kind === kind && error.reason === reason
@@ -243,7 +244,11 @@ test('whoever mines on and on waits for the watchers, so that nobody waits behin
 test('an account adds so many blocks and no more, however it asks; what is refused costs nothing, and others mine on', async () => {
   const gateway = await testGateway({ freshPerChain: 5 })
   const run = <Result>(work: (tx: Tx) => Promise<Result>) => gateway.db.transaction(work)
-  const mine = (by: Account, count: number) => run((tx) => mineInSandbox(tx, by, 'bitcoin', count))
+  const port = createSimulatedChain({ db: gateway.db, chain: 'sim-bitcoin' })
+  const mine = async (by: Account, count: number) => {
+    await run((tx) => mineInSandbox(tx, by, 'bitcoin', count))
+    await follow(port, gateway)
+  }
   const miner = await testAccount(gateway)
   for (let i = 0; i < 3; i++) await mine(miner, 95)
   const busy = (wait: number) => (error: unknown) =>

@@ -18,9 +18,11 @@ import { pathOf, testHosted } from '../hosted.ts'
 const COIN = 100_000_000n
 /** Where pictures are put, to be looked at, and for the guides; nowhere in a test run. */
 const PICTURES = process.env.BECK_SCREENSHOTS
+const PHONE = { name: 'phone', width: 375, height: 812 } as const
+const DESKTOP = { name: 'desktop', width: 1280, height: 900 } as const
 const SIZES = [
-  { name: 'phone', width: 375, height: 812 },
-  { name: 'desktop', width: 1280, height: 900 },
+  PHONE,
+  DESKTOP,
   { name: 'small', width: 320, height: 568 },
   { name: 'tablet', width: 768, height: 1024 },
   { name: 'wide', width: 2560, height: 1440 },
@@ -260,7 +262,10 @@ async function picture(page: Page, name: string): Promise<void> {
  */
 async function unreachable(page: Page): Promise<string[]> {
   await page.evaluate(`(() => {
-    document.activeElement?.blur()
+    // Tab goes on from where the focus was last: from the beginning.
+    document.body.tabIndex = -1
+    document.body.focus()
+    document.body.removeAttribute('tabindex')
     const isThere = (each) => !each.disabled && each.checkVisibility({ visibilityProperty: true })
     const all = [...document.querySelectorAll('main :is(a[href], button, input:not([type=radio]), summary, select, textarea)')]
     window.awaited = new Set(all.filter(isThere))
@@ -282,14 +287,15 @@ async function unreachable(page: Page): Promise<string[]> {
 }
 
 const complaints: string[] = []
+/** The page itself may be refused or fail; what it is made of may not. */
+let ofThePage = ''
 
 /** For one state after the other: a browser that has just begun takes a second over what axe does in a tenth of it. */
 async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
   const page = await browser.newPage({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('console', (message) => {
-    // The page itself may be refused or fail; what it is made of may not.
-    const isOfThePage = message.location().url === page.url()
+    const isOfThePage = message.location().url === ofThePage
     if (message.type() === 'error' && !(isOfThePage && message.text().match(/status of [45]/)))
       complaints.push(message.text())
   })
@@ -301,10 +307,14 @@ const previewed = openPage({ userAgent: 'Examplebot/1.0' })
 
 for (const [state, arrange] of Object.entries(STATES)) {
   test(`the page of ${state}: nothing to axe, all by the keyboard, nothing wider than the screen, at 200 % neither`, async () => {
-    const path = await arrange()
     const page = await (state === 'preview' ? previewed : looked)
+    // What the state before left open is no longer asked for.
+    await page.goto('about:blank')
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize(DESKTOP)
     complaints.length = 0
-    await page.goto(origin + path)
+    ofThePage = origin + (await arrange())
+    await page.goto(ofThePage)
     const shown = await page.locator('#content').getAttribute('data-state')
     assert.equal(shown, IS_SHOWN_AS[state] ?? state)
     for (const colorScheme of THEMES) {
@@ -327,9 +337,11 @@ for (const [state, arrange] of Object.entries(STATES)) {
         colorScheme,
       )
     }
-    assert.deepEqual(await unreachable(page), [], 'by the keyboard alone')
+    for (const size of [DESKTOP, PHONE]) {
+      await page.setViewportSize(size)
+      assert.deepEqual(await unreachable(page), [], `by the keyboard alone, ${size.width} px wide`)
+    }
     // Letters of twice the size, on a phone: lines twice as high and half as long, and not a word a letter long.
-    await page.setViewportSize({ width: 375, height: 812 })
     const height = () => page.evaluate<number>('document.body.scrollHeight')
     const before = await height()
     await page.evaluate("document.documentElement.style.fontSize = '200%'")
@@ -358,7 +370,7 @@ test('every language fits on a small phone, from either side', async () => {
 })
 
 /** All are drawn into one: a browser that loads each anew takes minutes. What scripts add is looked at above. */
-const drawn = browser.newPage({ viewport: { width: 375, height: 812 }, reducedMotion: 'reduce' })
+const drawn = browser.newPage({ viewport: PHONE, reducedMotion: 'reduce' })
 
 for (const [state, arrange] of Object.entries(STATES)) {
   test(`the page of ${state} in every language: nothing at all to axe, and a phone has room for it, at 200 % too`, async () => {

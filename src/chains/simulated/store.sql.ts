@@ -18,7 +18,7 @@ import { newSimulatedHash, SIMULATED_CHAINS, type SimulatedChainName } from './n
 
 /**
  * Empty blocks this far below the tip are pruned: half a day at one block in five seconds. Reorganisations and
- * watchers that catch up stay far above it.
+ * watchers that catch up stay far above it: nobody mines on where half as many wait (src/flows/sandbox.ts).
  */
 export const BLOCKS_KEPT = 10_000
 

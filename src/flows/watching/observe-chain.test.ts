@@ -54,3 +54,19 @@ test('a node that is behind takes no block away, however long, nor does it when 
   await observeChain(gateway, port, lease)
   assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, shown.hash)
 })
+
+test('a fork below the block at which a live chain was first seen is found', async () => {
+  const gateway = await testGateway()
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'early', now: () => 0 })
+  await storage.change((store) => mine(store, 5))
+  const port: ChainPort = { ...simulatedPort(storage), chain: 'litecoin', lookAtMempool: async () => null }
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, 'litecoin', 'early')
+  assert.ok(lease)
+  assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHeight, 5)
+
+  await storage.change((store) => reorganise(store, 3))
+  while ((await observeChain(gateway, port, lease)).blocks > 0);
+  const progress = await findChainProgress(gateway.db, 'litecoin')
+  assert.deepEqual([progress?.tipHash, progress?.haltedReason], [(await port.tip()).hash, null])
+})

@@ -392,7 +392,7 @@ test('what stands together, far from both ends, is not walked to', async () => {
       // A rung's, or all of that amount.
       assert.ok(read < 5_000, `${JSON.stringify(query)}: ${read} of ${COUNT} are read\n${last[0]}`)
       // Where they stand together in two places, what is between those may take longer from either.
-      assert.deepEqual(await listPayments(impatient(db, 250), account.id, query), shown)
+      assert.deepEqual(await listPayments(impatient(db, 40), account.id, query), shown)
     }
   }
 })
