@@ -296,3 +296,18 @@ test('a chain that nobody follows stands still long before a block is pruned tha
   await mineDueBlocks(gateway.db, 60_000)
   assert.equal((await port.tip()).height, height + 1)
 })
+
+test('where no watcher ever was, nothing is mined on before blocks that it has to see would be pruned', async () => {
+  const gateway = await testGateway()
+  const account = await testAccount(gateway)
+  const mine = () => gateway.db.transaction((tx) => mineInSandbox(tx, account, 'bitcoin', 1))
+  for (let count = 0; count < 60; count++) await mine()
+  await gateway.db.query(
+    `update sim_blocks set height = height + 5000 where chain = 'sim-bitcoin' and height > 0`,
+  )
+  await assert.rejects(mine(), refusal('unavailable', 'sandbox_busy'))
+  await gateway.db.query("update sim_blocks set block_time = block_time - interval '1 hour'")
+  const due = (await gateway.db.query("select from sim_blocks where chain = 'sim-bitcoin'")).rowCount
+  await mineDueBlocks(gateway.db, 60_000)
+  assert.equal((await gateway.db.query("select from sim_blocks where chain = 'sim-bitcoin'")).rowCount, due)
+})

@@ -33,7 +33,7 @@ export const SANDBOX_BLOCKS_MAX = 100
 const WAITING_MAX = 50
 /** As many as a test needs at once; then as many as watchers follow beside their work for others. */
 const ALLOWANCE = { atOnce: 300, perSecond: 10 }
-/** What the chain mines by itself stops where nobody follows it, or ever did: a block that no watcher saw is never pruned. */
+/** Nothing is mined on where nobody follows the chain, or ever did: a block that no watcher saw is never pruned. */
 const UNSEEN_MAX = BLOCKS_KEPT / 2
 /** Blocks taken away by one request: what watchers follow. */
 export const SANDBOX_DEPTH_MAX = REORGANISATION_DEPTH_MAX
@@ -109,18 +109,23 @@ async function lockToMine(
         `${ALLOWANCE.perSecond} a second; mine on in ${waitSeconds} s`,
     )
   const store = await lockSimulatedChain(tx, chain)
-  if ((await countWaiting(tx, store)) > WAITING_MAX)
+  const { isFollowed, waiting } = await readWaiting(tx, store)
+  const most = isFollowed ? WAITING_MAX : UNSEEN_MAX
+  if (waiting > most)
     throw unavailable(
       'sandbox_busy',
-      `more than ${WAITING_MAX} blocks of this chain wait to be followed; mine on in a few seconds`,
+      `more than ${most} blocks of this chain wait to be followed; mine on in a few seconds`,
     )
   return store
 }
 
-/** Blocks that the watcher has not seen yet; the first one is where it begins. */
-async function countWaiting(tx: Tx, store: ChainStore): Promise<number> {
+/** How many blocks no watcher has seen yet: where there never was one, all that are above the first, at which it begins. */
+async function readWaiting(tx: Tx, store: ChainStore): Promise<{ isFollowed: boolean; waiting: number }> {
   const progress = await findChainProgress(tx, store.chain)
-  return (await store.tip()).height - (progress?.tipHeight ?? 0)
+  return {
+    isFollowed: progress !== null,
+    waiting: (await store.tip()).height - (progress?.tipHeight ?? 0),
+  }
 }
 
 /**
@@ -236,7 +241,7 @@ export async function mineDueBlocks(db: Database, ageMs: number): Promise<number
     const isDue = await db.transaction(async (tx) => {
       const store = await lockSimulatedChain(tx, chain)
       const isDue = (await chainsDue(tx, ageMs)).includes(chain)
-      if (!isDue || (await countWaiting(tx, store)) > UNSEEN_MAX) return false
+      if (!isDue || (await readWaiting(tx, store)).waiting > UNSEEN_MAX) return false
       await mineWithGas(tx, store, 1)
       return true
     })
