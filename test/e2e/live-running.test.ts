@@ -63,7 +63,12 @@ describe('live accounts of a running gateway', () => {
       assert.equal(requested.status, 201, JSON.stringify(requested.error))
       const withdrawal = async () =>
         (await call('GET', '/withdrawals')).data.find((each: Answer) => each.id === requested.data.id)
-      await until('the withdrawal is broadcast', async () => (await withdrawal()).status === 'broadcast')
+      await until(
+        'the withdrawal is broadcast',
+        async () => (await withdrawal()).status === 'broadcast',
+      ).catch(async (cause) =>
+        assert.fail(`${cause}: ${JSON.stringify(await withdrawal())}\n${running.log()}`),
+      )
       const { tx_hash: txid, net_atoms: net } = await withdrawal()
       await node.mine(depth)
       await until('the withdrawal is completed', async () => (await withdrawal()).status === 'completed')
