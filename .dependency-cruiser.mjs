@@ -57,7 +57,8 @@ export default {
     only(
       'the-simulated-chain-lives-in-postgres',
       '^src/chains/simulated/',
-      '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts|^src/chains/ethereum/(delegate|sweep)\\.ts',
+      '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts|^src/chains/ethereum/(call-data|delegate|signed-transaction|sweep|transfer-call|wire)\\.ts',
+      'of Ethereum it shares what bytes say, and nothing that speaks with a node',
     ),
     only(
       'flows-join-rooms',

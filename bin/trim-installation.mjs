@@ -14,11 +14,8 @@ const UNREAD = /\.(?:[cm]?ts|map)$/
 /** Tests and compilers alone use the first three; npm keeps them, for other packages may be asked to work with them. */
 const UNUSED = ['@foundry-rs', '@typescript', 'typescript', 'zod']
 
-/** Packages that come twice, as modules and for `require`. */
-const REQUIRED = [
-  ['viem', '_cjs'],
-  ['ox', '_cjs'],
-]
+/** A package that comes twice, as modules and for `require`. */
+const REQUIRED = ['ox', '_cjs']
 
 /** @returns {import('node:fs').Dirent[]} None where there is no such folder. */
 const list = (...path) => {
@@ -41,7 +38,7 @@ const isWithoutTools =
   /\bdev\b/.test(process.env.npm_config_omit ?? '') || process.env.NODE_ENV === 'production'
 if (isWithoutTools) {
   for (const name of UNUSED) remove(name)
-  for (const path of REQUIRED) remove(...path)
+  remove(...REQUIRED)
   // For those who compile against Node.
   for (const { name } of list('node', 'node_modules'))
     for (const part of ['include', 'share']) remove('node', 'node_modules', name, part)

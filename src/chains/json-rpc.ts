@@ -2,8 +2,8 @@
  * JSON-RPC to a node. What a node answers and what keeps it from answering are told apart, and no secret of its URL
  * (user, password, the keys that providers put into paths) reaches a message.
  *
- * viem's own transport is not used: its timeout ends with the headers, so that a node that stalls in the middle of a
- * body would hold the watcher for ever, and its errors print URLs with their paths and whole request bodies.
+ * No library's transport: a timeout that ends with the headers, as in viem's, lets a node that stalls in the middle of a
+ * body hold the watcher for ever, and errors that print URLs with their paths and whole request bodies tell secrets.
  */
 import { OutsideFailure } from '../core/errors.ts'
 import { exchange, NoAnswer, openConnections, textOf } from '../core/http.ts'

@@ -66,7 +66,7 @@ async function signBatch(
   const nonce = await unusedNonce(signer, chain, treasury)
   if (nonce === null) return 'the nonce of the hot wallet is not known yet'
   const gasLimit = gasLimitOf(parts)
-  const signed = await signSweepBatch(
+  const signed = signSweepBatch(
     { chainId, nonce, gasLimit, ...price, treasury, accounts: parts.map((part) => part.account) },
     keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
   )
@@ -129,7 +129,7 @@ export async function signDeployment(
     )
     return false
   }
-  const signed = await signDelegateCreation(
+  const signed = signDelegateCreation(
     { chainId, nonce, gasLimit, ...price, treasury },
     keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
   )

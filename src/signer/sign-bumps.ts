@@ -250,7 +250,7 @@ async function replaceTransfer(
   if (!sendsAll && (spendable.get('ETH') ?? 0n) < added) return 'its sender holds too little ether'
   if (before.purpose === 'batch' || before.purpose === 'deploy') {
     const key = keys.privateKey(from.branch, from.position)
-    const signed = await signAgain(before.raw, { maxFeeWei, priorityFeeWei }, key)
+    const signed = signAgain(before.raw, { maxFeeWei, priorityFeeWei }, key)
     return {
       ...before,
       ...signed,

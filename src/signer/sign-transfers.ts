@@ -157,7 +157,7 @@ export interface TransferOrder {
 /** Signs a transfer into a journal entry. */
 export async function transferEntry(keys: ChainKeys, order: TransferOrder): Promise<SignedEntry> {
   const { act, asset, gasLimit, price } = order
-  const { raw, txid } = await signTransfer(
+  const { raw, txid } = signTransfer(
     { ...order, maxFeeWei: price.maxFeeWei, priorityFeeWei: price.priorityFeeWei },
     keys.privateKey(order.from.branch, order.from.position),
   )

@@ -192,7 +192,7 @@ async function useNonceOf(
   )
   const key = payouts.signer.vault.get('ethereum')?.privateKey(INTERNAL_BRANCH, HOT_WALLET_POSITION)
   assert.ok(rows[0] && key)
-  const { raw } = await signTransfer(
+  const { raw } = signTransfer(
     {
       chainId: 31_337,
       nonce: rows[0].nonce,

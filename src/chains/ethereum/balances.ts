@@ -5,22 +5,20 @@
  * `contracts/Balances.sol` is run as a constructor instead and never deployed. A thousand addresses with two tokens
  * are 4 calls in one batch instead of 3,000.
  */
-import { encodeDeployData } from 'viem/utils'
+import { encode } from 'ox/AbiConstructor'
 import { OutsideFailure } from '../../core/errors.ts'
 import { type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
 import { type Hex, hex } from './wire.ts'
 
-const ABI = [
-  {
-    type: 'constructor',
-    stateMutability: 'nonpayable',
-    inputs: [
-      { name: 'accounts', type: 'address[]' },
-      { name: 'tokens', type: 'address[]' },
-    ],
-  },
-] as const
+const BALANCES = {
+  type: 'constructor',
+  stateMutability: 'nonpayable',
+  inputs: [
+    { name: 'accounts', type: 'address[]' },
+    { name: 'tokens', type: 'address[]' },
+  ],
+} as const
 
 /** An answer has to stay below 24,576 bytes, deployed code's bound. */
 const WORDS_MAX = 750
@@ -35,8 +33,7 @@ export function balanceCalls(
   const perCall = Math.floor(WORDS_MAX / (tokens.length + 1))
   const calls: RpcCall[] = []
   for (let start = 0; start < accounts.length; start += perCall) {
-    const data = encodeDeployData({
-      abi: ABI,
+    const data = encode(BALANCES, {
       bytecode: hex(artifacts.contracts.Balances.bytecode, 'bytecode'),
       args: [accounts.slice(start, start + perCall).map(toAddress), [...tokens]],
     })

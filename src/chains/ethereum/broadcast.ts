@@ -1,5 +1,5 @@
 /** Sending signed bytes, and understanding what the many Ethereum clients answer to it. */
-import { keccak256 } from 'viem/utils'
+import { keccak256 } from 'ox/Hash'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { BroadcastOutcome } from '../chain.ts'
 import type { NodeError, Rpc } from '../json-rpc.ts'

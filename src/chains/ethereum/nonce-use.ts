@@ -1,8 +1,9 @@
 /** Which transaction used a nonce: by halves through the blocks in which the account's count passed it. */
-import { recoverAuthorizationAddress } from 'viem/utils'
+import { getSignPayload } from 'ox/Authorization'
+import { recoverAddress } from 'ox/Secp256k1'
 import type { NonceUse } from '../chain.ts'
 import type { Rpc } from '../json-rpc.ts'
-import { hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
+import { type Hex, hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
 /** A full node keeps the state of the last 128 blocks, and the height asked up to lies deep among them. */
 const BLOCKS_LOOKED_BACK = 60
@@ -47,7 +48,7 @@ export async function findNonceUse(
     transactions.find(
       ({ from, nonce: used }) =>
         hex(from, 'transaction.from', 20) === account && quantity(used, 'transaction.nonce') === nonce,
-    ) ?? (await findAuthorised(transactions, account, nonce))
+    ) ?? findAuthorised(transactions, account, nonce)
   if (!user) return { kind: 'unclear' }
   return { kind: 'used', txid: hex(user.hash, 'transaction.hash', 32), block: readBlockRef(found) }
 }
@@ -57,34 +58,39 @@ export async function findNonceUse(
  *
  * @see https://eips.ethereum.org/EIPS/eip-7702
  */
-async function findAuthorised(
+function findAuthorised(
   transactions: readonly Record<string, unknown>[],
   account: string,
   nonce: bigint,
-): Promise<Record<string, unknown> | undefined> {
+): Record<string, unknown> | undefined {
   for (const transaction of transactions) {
     const { authorizationList } = transaction
     if (isAbsent(authorizationList)) continue
     for (const one of list(authorizationList, 'transaction.authorizationList')) {
-      // Blocks may hold anything in place of a signature; what is none authorises nothing.
-      const authority = await authorityOf(one, nonce).catch(() => null)
-      if (authority?.toLowerCase() === account) return transaction
+      if (authorityOf(one, nonce) === account) return transaction
     }
   }
   return undefined
 }
 
-/** Who signed an authorisation of this nonce; null for another one. */
-async function authorityOf(value: unknown, nonce: bigint): Promise<string | null> {
+/** Who signed an authorisation of this nonce; null for another one, and for what nobody signed. */
+function authorityOf(value: unknown, nonce: bigint): Hex | null {
   const { address, chainId, r, s, yParity, ...of } = record(value, 'authorization')
   if (quantity(of.nonce, 'authorization.nonce') !== nonce) return null
-  const authorization = {
+  const payload = getSignPayload({
     address: hex(address, 'authorization.address', 20),
     chainId: Number(quantity(chainId, 'authorization.chainId')),
-    nonce: Number(nonce),
-    r: toQuantity(quantity(r, 'authorization.r')),
-    s: toQuantity(quantity(s, 'authorization.s')),
+    nonce,
+  })
+  const signature = {
+    r: quantity(r, 'authorization.r'),
+    s: quantity(s, 'authorization.s'),
     yParity: Number(quantity(yParity, 'authorization.yParity')),
   }
-  return recoverAuthorizationAddress({ authorization })
+  try {
+    return recoverAddress({ payload, signature })
+  } catch {
+    // Blocks may hold anything in place of a signature; what is none authorises nothing.
+    return null
+  }
 }

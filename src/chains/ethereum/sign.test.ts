@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeFunctionData, erc20Abi, parseTransaction, recoverTransactionAddress } from 'viem'
-import { privateKeyToAddress } from 'viem/accounts'
-import { recoverAuthorizationAddress } from 'viem/utils'
+import * as fc from 'fast-check'
+import {
+  decodeFunctionData,
+  encodeFunctionData,
+  erc20Abi,
+  parseAbi,
+  parseTransaction,
+  recoverTransactionAddress,
+} from 'viem'
+import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
+import { keccak256, recoverAuthorizationAddress } from 'viem/utils'
 import { delegateAddress, signAgain, signSweepBatch, signTransfer, type Transfer } from './sign.ts'
 
 const KEY = Buffer.from('ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80', 'hex')
@@ -23,7 +31,7 @@ const ether: Transfer = {
 }
 
 test('EIP-1559: ether goes to its receiver, from the key, on this chain alone', async () => {
-  const { raw, txid } = await signTransfer(ether, KEY)
+  const { raw, txid } = signTransfer(ether, KEY)
   const serialized = raw as `0x02${string}`
   const read = parseTransaction(serialized)
   assert.equal(read.type, 'eip1559')
@@ -38,7 +46,7 @@ test('EIP-1559: ether goes to its receiver, from the key, on this chain alone', 
 })
 
 test('ERC-20: tokens go by their contract, without ether', async () => {
-  const { raw } = await signTransfer({ ...ether, asset: 'USDC', contract: USDC, atoms: 5n }, KEY)
+  const { raw } = signTransfer({ ...ether, asset: 'USDC', contract: USDC, atoms: 5n }, KEY)
   const read = parseTransaction(raw as `0x02${string}`)
   assert.equal(read.to?.toLowerCase(), USDC.toLowerCase())
   assert.equal(read.value ?? 0n, 0n)
@@ -49,8 +57,8 @@ test('ERC-20: tokens go by their contract, without ether', async () => {
 })
 
 test('a token without its contract, and ether with one, are refused', async () => {
-  await assert.rejects(signTransfer({ ...ether, contract: USDC }, KEY), RangeError)
-  await assert.rejects(signTransfer({ ...ether, asset: 'USDT' }, KEY), RangeError)
+  assert.throws(() => signTransfer({ ...ether, contract: USDC }, KEY), RangeError)
+  assert.throws(() => signTransfer({ ...ether, asset: 'USDT' }, KEY), RangeError)
 })
 
 const DEPOSIT_KEY = Buffer.from('59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d', 'hex')
@@ -68,7 +76,7 @@ const batch = {
 }
 
 test('EIP-7702: a batch authorises our delegate alone, by the address, its nonce and on this chain', async () => {
-  const { raw } = await signSweepBatch(batch, KEY)
+  const { raw } = signSweepBatch(batch, KEY)
   const read = parseTransaction(raw as `0x04${string}`)
   assert.equal(read.type, 'eip7702')
   assert.equal(read.to?.toLowerCase(), delegateAddress(SENDER).toLowerCase())
@@ -86,8 +94,8 @@ test('a delegate stands at another address for each treasury', () => {
 
 test('the same bytes at a higher price change nothing else', async () => {
   const price = { maxFeeWei: 60_000_000_000n, priorityFeeWei: 2_000_000_000n }
-  for (const { raw } of [await signSweepBatch(batch, KEY), await signTransfer(ether, KEY)]) {
-    const again = await signAgain(raw, price, KEY)
+  for (const { raw } of [signSweepBatch(batch, KEY), signTransfer(ether, KEY)]) {
+    const again = signAgain(raw, price, KEY)
     const [before, after] = [raw, again.raw].map((each) => parseTransaction(each as `0x02${string}`))
     assert.ok(before && after)
     const { maxFeePerGas, maxPriorityFeePerGas, r: _r, s: _s, v: _v, yParity: _y, ...rest } = after
@@ -99,4 +107,119 @@ test('the same bytes at a higher price change nothing else', async () => {
       SENDER,
     )
   }
+})
+
+const prefixed = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
+const address = bytes(20).map(prefixed)
+const privateKey = bytes(32).filter((key) => key[0] !== 0xff && key.some((byte) => byte !== 0))
+const envelope = fc.record({
+  chainId: fc.integer({ min: 1, max: 2 ** 32 }),
+  nonce: fc.bigInt(0n, 2n ** 32n),
+  gasLimit: fc.bigInt(21_000n, 2n ** 32n),
+  maxFeeWei: fc.bigInt(2n ** 32n, 2n ** 48n),
+  priorityFeeWei: fc.bigInt(0n, 2n ** 32n),
+})
+const feesOf = ({ maxFeeWei, priorityFeeWei }: { maxFeeWei: bigint; priorityFeeWei: bigint }) => ({
+  maxFeePerGas: maxFeeWei,
+  maxPriorityFeePerGas: priorityFeeWei,
+})
+const SWEEP_ABI = parseAbi(['function sweepAll((address account, address token)[] sweeps)'])
+
+test('another library signs the same bytes, whatever is sent, with whichever key', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      envelope,
+      privateKey,
+      address,
+      fc.option(address),
+      fc.bigInt(0n, 2n ** 96n),
+      fc.bigInt(2n ** 48n, 2n ** 49n),
+      async (order, key, to, contract, atoms, maxFeeWei) => {
+        const account = privateKeyToAccount(prefixed(key))
+        const signed = signTransfer({ ...order, asset: contract ? 'USDC' : 'ETH', contract, to, atoms }, key)
+        const { chainId, nonce, gasLimit } = order
+        const expected = {
+          type: 'eip1559',
+          chainId,
+          nonce: Number(nonce),
+          gas: gasLimit,
+          ...(contract
+            ? {
+                to: contract,
+                data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, atoms] }),
+              }
+            : { to, value: atoms }),
+        } as const
+        const raw = await account.signTransaction({ ...expected, ...feesOf(order) })
+        assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+        const again = { maxFeeWei, priorityFeeWei: order.priorityFeeWei + 1n }
+        assert.equal(
+          signAgain(raw, again, key).raw,
+          await account.signTransaction({ ...expected, ...feesOf(again) }),
+        )
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('another library signs the same batch, with the same authorisations', async () => {
+  const part = fc.record({ key: privateKey, token: address, nonce: fc.option(fc.bigInt(0n, 2n ** 32n)) })
+  await fc.assert(
+    fc.asyncProperty(
+      envelope,
+      privateKey,
+      fc.array(part, { minLength: 1, maxLength: 5 }),
+      fc.bigInt(2n ** 48n, 2n ** 49n),
+      async (order, key, parts, maxFeeWei) => {
+        const account = privateKeyToAccount(prefixed(key))
+        const sweeps = parts.map(({ key: swept, token }) => ({
+          account: privateKeyToAddress(prefixed(swept)),
+          token,
+        }))
+        const signed = signSweepBatch(
+          {
+            ...order,
+            treasury: account.address,
+            accounts: parts.map(({ key: swept, nonce }, at) => ({
+              ...(sweeps[at] ?? assert.fail()),
+              authorization: nonce === null ? null : { nonce, privateKey: swept },
+            })),
+          },
+          key,
+        )
+        const { chainId, nonce, gasLimit } = order
+        const delegate = delegateAddress(account.address)
+        const authorizationList = []
+        for (const { key: swept, nonce: granted } of parts)
+          if (granted !== null)
+            authorizationList.push(
+              await privateKeyToAccount(prefixed(swept)).signAuthorization({
+                chainId,
+                address: delegate,
+                nonce: Number(granted),
+              }),
+            )
+        const expected = {
+          chainId,
+          nonce: Number(nonce),
+          gas: gasLimit,
+          to: delegate,
+          data: encodeFunctionData({ abi: SWEEP_ABI, functionName: 'sweepAll', args: [sweeps] }),
+          ...(authorizationList.length > 0
+            ? ({ type: 'eip7702', authorizationList } as const)
+            : ({ type: 'eip1559' } as const)),
+        }
+        const raw = await account.signTransaction({ ...expected, ...feesOf(order) })
+        assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+        const again = { maxFeeWei, priorityFeeWei: order.priorityFeeWei + 1n }
+        assert.equal(
+          signAgain(raw, again, key).raw,
+          await account.signTransaction({ ...expected, ...feesOf(again) }),
+        )
+      },
+    ),
+    { numRuns: 50 },
+  )
 })

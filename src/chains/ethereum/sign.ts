@@ -2,11 +2,14 @@
  * Signing for Ethereum, pure: ether and ERC-20 tokens in EIP-1559 transactions, and sweeps of many addresses at once in
  * EIP-7702 ones.
  */
-import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
-import { sign } from 'viem/accounts'
-import { hashAuthorization, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
+import { getSignPayload as authorizationPayload, type Signed as SignedAuthorization } from 'ox/Authorization'
+import { keccak256 } from 'ox/Hash'
+import { sign } from 'ox/Secp256k1'
+import * as eip1559 from 'ox/TxEnvelopeEip1559'
+import * as eip7702 from 'ox/TxEnvelopeEip7702'
 import type { Asset } from '../../core/assets.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from './delegate.ts'
+import { payloadToSign, readTransaction } from './signed-transaction.ts'
 import { sweepCall } from './sweep.ts'
 import { prefixed, transferCall } from './transfer-call.ts'
 
@@ -42,7 +45,7 @@ export interface SweptAccount {
   readonly authorization: { readonly nonce: bigint; readonly privateKey: Uint8Array } | null
 }
 
-export async function signTransfer(transfer: Transfer, privateKey: Uint8Array): Promise<Signed> {
+export function signTransfer(transfer: Transfer, privateKey: Uint8Array): Signed {
   const { to, contract, atoms } = transfer
   if ((transfer.asset === 'ETH') !== (contract === null))
     throw new RangeError(`a transfer of ${transfer.asset} names its contract, and only a token's does`)
@@ -56,7 +59,7 @@ export async function signTransfer(transfer: Transfer, privateKey: Uint8Array): 
 export const signDelegateCreation = (
   order: Envelope & { readonly treasury: string },
   privateKey: Uint8Array,
-): Promise<Signed> =>
+): Signed =>
   signed(
     { ...envelope(order), type: 'eip1559', to: DEPLOYER, value: 0n, data: delegateCreation(order.treasury) },
     privateKey,
@@ -68,20 +71,20 @@ export const signDelegateCreation = (
  * @param privateKey - The treasury's.
  * @see https://eips.ethereum.org/EIPS/eip-7702
  */
-export async function signSweepBatch(
+export function signSweepBatch(
   order: Envelope & { readonly treasury: string; readonly accounts: readonly SweptAccount[] },
   privateKey: Uint8Array,
-): Promise<Signed> {
+): Signed {
   const delegate = delegateAddress(order.treasury)
   const call = { ...envelope(order), to: delegate, value: 0n, data: sweepCall(order.accounts) }
-  const authorizationList = []
+  const authorizationList: SignedAuthorization[] = []
   for (const { authorization } of order.accounts) {
     if (!authorization) continue
     // For this chain alone: chain id 0 would hold on all of them.
-    const grant = { chainId: order.chainId, address: delegate, nonce: Number(authorization.nonce) }
-    const signature = await sign({
-      hash: hashAuthorization(grant),
-      privateKey: keyOf(authorization.privateKey),
+    const grant = { chainId: order.chainId, address: delegate, nonce: authorization.nonce }
+    const signature = sign({
+      payload: authorizationPayload(grant),
+      privateKey: authorization.privateKey,
     })
     authorizationList.push({ ...grant, ...signature })
   }
@@ -95,30 +98,27 @@ export function signAgain(
   raw: string,
   price: Pick<Envelope, 'maxFeeWei' | 'priorityFeeWei'>,
   privateKey: Uint8Array,
-): Promise<Signed> {
-  const { r: _r, s: _s, v: _v, yParity: _yParity, ...transaction } = parseTransaction(prefixed(raw))
-  if (transaction.type !== 'eip1559' && transaction.type !== 'eip7702')
-    throw new RangeError(`a transaction of type ${transaction.type} is none of ours`)
+): Signed {
+  const { r: _r, s: _s, yParity: _yParity, ...transaction } = readTransaction(prefixed(raw))
   const fees = { maxFeePerGas: price.maxFeeWei, maxPriorityFeePerGas: price.priorityFeeWei }
-  return transaction.type === 'eip7702'
-    ? signed({ ...transaction, type: 'eip7702', ...fees }, privateKey)
-    : signed({ ...transaction, type: 'eip1559', ...fees }, privateKey)
+  return signed({ ...transaction, ...fees }, privateKey)
 }
 
 const envelope = ({ chainId, nonce, gasLimit, maxFeeWei, priorityFeeWei }: Envelope) => ({
   chainId,
-  nonce: Number(nonce),
+  nonce,
   gas: gasLimit,
   maxFeePerGas: maxFeeWei,
   maxPriorityFeePerGas: priorityFeeWei,
 })
 
-type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
+type Unsigned = eip1559.TxEnvelopeEip1559<false> | eip7702.TxEnvelopeEip7702<false>
 
-async function signed(transaction: Unsigned, privateKey: Uint8Array): Promise<Signed> {
-  const hash = keccak256(serializeTransaction(transaction))
-  const raw = serializeTransaction(transaction, await sign({ hash, privateKey: keyOf(privateKey) }))
+function signed(transaction: Unsigned, privateKey: Uint8Array): Signed {
+  const signature = sign({ payload: payloadToSign(transaction), privateKey })
+  const raw =
+    transaction.type === 'eip7702'
+      ? eip7702.serialize(transaction, { signature })
+      : eip1559.serialize(transaction, { signature })
   return { raw, txid: keccak256(raw) }
 }
-
-const keyOf = (privateKey: Uint8Array): `0x${string}` => prefixed(Buffer.from(privateKey).toString('hex'))

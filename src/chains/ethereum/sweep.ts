@@ -1,25 +1,24 @@
 /** What a transaction that sweeps many deposit addresses at once is made of (EIP-7702; contracts/SweepDelegate.sol). */
-import { decodeFunctionData, encodeFunctionData } from 'viem/utils'
+import { encodeData } from 'ox/AbiFunction'
+import { readCall } from './call-data.ts'
 import { type Hex, hex } from './wire.ts'
 
-const ABI = [
-  {
-    type: 'function',
-    name: 'sweepAll',
-    stateMutability: 'nonpayable',
-    inputs: [
-      {
-        name: 'sweeps',
-        type: 'tuple[]',
-        components: [
-          { name: 'account', type: 'address' },
-          { name: 'token', type: 'address' },
-        ],
-      },
-    ],
-    outputs: [],
-  },
-] as const
+const SWEEP_ALL = {
+  type: 'function',
+  name: 'sweepAll',
+  stateMutability: 'nonpayable',
+  inputs: [
+    {
+      name: 'sweeps',
+      type: 'tuple[]',
+      components: [
+        { name: 'account', type: 'address' },
+        { name: 'token', type: 'address' },
+      ],
+    },
+  ],
+  outputs: [],
+} as const
 
 const ETHER: Hex = `0x${'0'.repeat(40)}`
 
@@ -31,21 +30,17 @@ export interface Sweep {
 
 /** What the treasury calls the deployed delegate with. Accounts have to delegate to it by then. */
 export const sweepCall = (sweeps: readonly Sweep[]): Hex =>
-  encodeFunctionData({
-    abi: ABI,
-    functionName: 'sweepAll',
-    args: [
-      sweeps.map(({ account, token }) => ({
-        account: hex(account, 'address', 20),
-        token: token === null ? ETHER : hex(token, 'address', 20),
-      })),
-    ],
-  })
+  encodeData(SWEEP_ALL, [
+    sweeps.map(({ account, token }) => ({
+      account: hex(account, 'address', 20),
+      token: token === null ? ETHER : hex(token, 'address', 20),
+    })),
+  ])
 
 /** What {@link sweepCall} says, addresses in lower case. Throws for anything else. */
 export function readSweepCall(data: Hex): Sweep[] {
-  const { args } = decodeFunctionData({ abi: ABI, data })
-  return args[0].map(({ account, token }) => ({
+  const [sweeps] = readCall(SWEEP_ALL, data)
+  return sweeps.map(({ account, token }) => ({
     account: account.toLowerCase(),
     token: token.toLowerCase() === ETHER ? null : token.toLowerCase(),
   }))

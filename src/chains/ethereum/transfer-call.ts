@@ -1,8 +1,18 @@
 /** What a transfer calls: its receiver with ether, or the contract of a token. */
-import { encodeFunctionData, parseAbi } from 'viem/utils'
+import { encodeData } from 'ox/AbiFunction'
 import type { Hex } from './wire.ts'
 
-const ERC20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)'])
+/** Of ERC-20. */
+export const TRANSFER = {
+  type: 'function',
+  name: 'transfer',
+  stateMutability: 'nonpayable',
+  inputs: [
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+  ],
+  outputs: [{ type: 'bool' }],
+} as const
 
 export interface TransferCall {
   readonly to: Hex
@@ -20,7 +30,7 @@ export const transferCall = (
     : {
         to: prefixed(contract),
         value: 0n,
-        data: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [prefixed(to), atoms] }),
+        data: encodeData(TRANSFER, [prefixed(to), atoms]),
       }
 
 /** With `0x` before it, whether or not it stood there. */

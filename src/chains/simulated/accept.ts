@@ -1,5 +1,5 @@
 /** What the simulated nodes take into their mempool, in the words that real ones refuse with. */
-import { keccak256 } from 'viem'
+import { keccak256 } from 'ox/Hash'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { divideUp } from '../../core/money.ts'
 import { STANDARD_VBYTES_MAX } from '../../core/vbytes.ts'
@@ -18,7 +18,7 @@ import { readSigned, type SignedOutputs, type SignedTransfer } from './signed.ts
 /** Takes signed bytes into the mempool, knows them already, or refuses them. */
 export async function accept(store: ChainStore, raw: string): Promise<BroadcastOutcome> {
   if (await isKnown(store, raw)) return { kind: 'already_known' }
-  const signed = await readSigned(store.chain, raw)
+  const signed = readSigned(store.chain, raw)
   if (signed.kind === 'unreadable') return refused(signed.reason)
   const { txid, claims } = signed.transaction
   if ((await store.transactions([txid])).size > 0) return { kind: 'already_known' }

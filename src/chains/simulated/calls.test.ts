@@ -140,7 +140,7 @@ onBothStorages((open) => {
     await send1(chain, await batch(1n, [part(0x33, 0n), part(0x44, 0n)], 3n * GWEI))
     await chain.change((store) => mine(store))
     assert.equal(await tokens(chain, treasury), 100n)
-    const stranger = await signSweepBatch({ ...envelope(0n), accounts: [part(0x44, null)] }, key(0x55))
+    const stranger = signSweepBatch({ ...envelope(0n), accounts: [part(0x44, null)] }, key(0x55))
     assert.equal((await chain.port.broadcast(stranger.raw)).kind, 'refused')
     assert.equal(
       (await chain.port.broadcast(await transfer({ to: one, data: '0x12', nonce: 2 }))).kind,

@@ -1,19 +1,22 @@
 /** Reads signed bytes: P2WPKH transactions of Bitcoin and Litecoin, EIP-1559 and EIP-7702 transactions of Ethereum. */
 import { Transaction } from '@scure/btc-signer'
-import {
-  decodeFunctionData,
-  erc20Abi,
-  hexToBytes,
-  keccak256,
-  parseTransaction,
-  recoverTransactionAddress,
-} from 'viem'
-import { recoverAuthorizationAddress } from 'viem/utils'
+import { getSignPayload, type ListSigned } from 'ox/Authorization'
+import { keccak256 } from 'ox/Hash'
+import { recoverAddress } from 'ox/Secp256k1'
 import { nativeAsset } from '../../core/assets.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Outpoint, Output } from '../chain.ts'
+import { isCallOf, readCall } from '../ethereum/call-data.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from '../ethereum/delegate.ts'
+import {
+  type EthereumTransaction,
+  isOfKnownType,
+  readTransaction,
+  senderOf,
+} from '../ethereum/signed-transaction.ts'
 import { readSweepCall } from '../ethereum/sweep.ts'
+import { TRANSFER } from '../ethereum/transfer-call.ts'
+import type { Hex } from '../ethereum/wire.ts'
 import type { Authorization, Call, Holding, SimulatedTransaction } from './chain-store.ts'
 import {
   assetOfToken,
@@ -49,10 +52,10 @@ export type Reading =
 const unreadable = (reason: string): Reading => ({ kind: 'unreadable', reason })
 
 /** @param raw - Hex, with or without `0x`. */
-export async function readSigned(chain: SimulatedChainName, raw: string): Promise<Reading> {
+export function readSigned(chain: SimulatedChainName, raw: string): Reading {
   try {
     return chain === 'sim-ethereum'
-      ? await readTransfer(`0x${raw.replace(/^0x/, '')}`)
+      ? readTransfer(`0x${raw.replace(/^0x/, '')}`)
       : readOutputs(chain, Buffer.from(raw, 'hex'))
   } catch (error) {
     return unreadable(`TX decode failed: ${messageOf(error)}`)
@@ -86,23 +89,23 @@ function readOutputs(chain: 'sim-bitcoin' | 'sim-litecoin', raw: Uint8Array): Re
   }
 }
 
-const TYPES = { eip1559: '0x02', eip7702: '0x04' } as const
+const bytesOf = (address: string): Uint8Array => Buffer.from(address.slice(2), 'hex')
 
-async function readTransfer(raw: `0x${string}`): Promise<Reading> {
-  // Any other type throws: the wallets that pay here are ours and send these.
-  if (!raw.startsWith(TYPES.eip1559) && !raw.startsWith(TYPES.eip7702))
+function readTransfer(raw: Hex): Reading {
+  // The wallets that pay here are ours and send these.
+  if (!isOfKnownType(raw))
     return unreadable('transaction type not supported: expected an EIP-1559 or an EIP-7702 one')
-  const serialized = raw as `0x02${string}` | `0x04${string}`
-  const parsed = parseTransaction(serialized)
-  const { chainId, to, nonce = 0, value = 0n, gas = 0n } = parsed
+  const parsed = readTransaction(raw)
+  const { chainId, to, nonce = 0n, value = 0n, gas = 0n } = parsed
   if (chainId !== SIMULATED_ETHEREUM_CHAIN_ID) {
     return unreadable(`invalid chain id: expected ${SIMULATED_ETHEREUM_CHAIN_ID}, got ${chainId}`)
   }
   if (!to) return unreadable('contracts are created by the deployment proxy only')
+  if (nonce > BigInt(Number.MAX_SAFE_INTEGER)) return unreadable('nonce too high')
 
-  const sender = await recoverTransactionAddress({ serializedTransaction: serialized })
-  const lookup = hexToBytes(sender)
-  const done = await readAct(parsed, sender.toLowerCase())
+  const sender = senderOf(parsed)
+  const lookup = bytesOf(sender)
+  const done = readAct(parsed, sender)
   if (typeof done === 'string') return unreadable(done)
   const { gasUsed, credit, call } = done
   if (gas < gasUsed) return unreadable(`intrinsic gas too low: expected ${gasUsed} or more, got ${gas}`)
@@ -117,7 +120,7 @@ async function readTransfer(raw: `0x${string}`): Promise<Reading> {
   const gasCost = gasUsed * (offered < feeMax ? offered : feeMax)
 
   const ether: Holding = { lookup, asset: 'ETH', atoms: value + gasCost }
-  const claim = { txid: sender.toLowerCase(), index: nonce }
+  const claim = { txid: sender, index: Number(nonce) }
   return {
     kind: 'transfer',
     transaction: {
@@ -141,10 +144,9 @@ interface Act {
 }
 
 /** What a transaction does, or in words why a node would not take it. */
-async function readAct(
-  { to, value = 0n, data = '0x', authorizationList = [] }: ReturnType<typeof parseTransaction>,
-  sender: string,
-): Promise<Act | string> {
+function readAct(transaction: EthereumTransaction, sender: string): Act | string {
+  const { to, value = 0n, data = '0x' } = transaction
+  const authorizationList = transaction.type === 'eip7702' ? transaction.authorizationList : []
   const receiver = (to ?? '').toLowerCase()
   const token = assetOfToken(receiver)
   const isCall =
@@ -161,31 +163,28 @@ async function readAct(
   if (isCall) return readBatch(sender, data, authorizationList)
   if (!token) {
     const credit = {
-      lookup: hexToBytes(receiver as `0x${string}`),
+      lookup: bytesOf(receiver),
       index: -1,
       asset: 'ETH',
       atoms: value,
     } as const
     return { gasUsed: SIMULATED_GAS.ether, credit, call: null }
   }
-  const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data })
-  if (functionName !== 'transfer')
+  if (!isCallOf(TRANSFER, data))
     return 'the tokens of the simulated chain know transfer(address,uint256) only'
-  const credit = { lookup: hexToBytes(args[0]), index: 0, asset: token, atoms: args[1] }
+  const [payee, atoms] = readCall(TRANSFER, data)
+  const credit = { lookup: bytesOf(payee), index: 0, asset: token, atoms }
   return { gasUsed: SIMULATED_GAS.token, credit, call: null }
 }
 
-async function readBatch(
-  sender: string,
-  data: `0x${string}`,
-  authorizationList: NonNullable<ReturnType<typeof parseTransaction>['authorizationList']>,
-): Promise<Act | string> {
+function readBatch(sender: string, data: Hex, authorizationList: ListSigned): Act | string {
   const authorizations: Authorization[] = []
   for (const authorization of authorizationList) {
     const isOurs = authorization.address.toLowerCase() === delegateAddress(sender).toLowerCase()
     if (!isOurs || authorization.chainId !== SIMULATED_ETHEREUM_CHAIN_ID) continue
-    const account = await recoverAuthorizationAddress({ authorization })
-    authorizations.push({ account: account.toLowerCase(), nonce: authorization.nonce })
+    const { r, s, yParity, ...granted } = authorization
+    const account = recoverAddress({ payload: getSignPayload(granted), signature: { r, s, yParity } })
+    authorizations.push({ account, nonce: Number(authorization.nonce) })
   }
   const sweeps: Call['sweeps'][number][] = []
   for (const { account, token } of readSweepCall(data)) {
