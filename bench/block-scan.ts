@@ -11,16 +11,20 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { bech32 } from '@scure/base'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { createBitcoinChain } from '../src/chains/bitcoin/bitcoin-chain.ts'
 import { parseBlock } from '../src/chains/bitcoin/block.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
 import { openChain, takeLease } from '../src/chains/chain-progress.sql.ts'
+import type { AccountId, PaymentId } from '../src/core/ids.ts'
 import { SILENT } from '../src/core/log.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { applyBlock } from '../src/flows/watching/observe-chain.ts'
+import { findPayment } from '../src/payments/payments.sql.ts'
+import { macOfTerms } from '../src/payments/terms.ts'
 import { settleNext } from '../src/workers/settle.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { TEST_SECRETS } from '../test/wallet.ts'
@@ -91,6 +95,7 @@ async function fill(db: Database): Promise<void> {
     process.stdout.write(`${Math.min(from + chunk, ADDRESSES)} addresses\r`)
   }
   await db.query('alter table addresses add primary key (lookup, chain)')
+  await writePaidAddresses(db)
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
@@ -101,12 +106,41 @@ async function fill(db: Database): Promise<void> {
      join addresses a on a.chain = 'bitcoin' and a.lookup = '\\x0014'::bytea || substr(sha256(int8send(n)), 1, 20)`,
     [firstPaid(), ADDRESSES - 1],
   )
+  await sealTerms(db)
   await db.query('vacuum analyze')
   const { rows } = await db.query<{ size: string }>(
     "select pg_size_pretty(pg_total_relation_size('addresses')) as size",
   )
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
   process.stdout.write(`${ADDRESSES} addresses, ${rows[0]?.size}, filled in ${seconds} s\n`)
+}
+
+/** Settlers settle what Beck itself wrote, and nothing else. */
+async function sealTerms(db: Database): Promise<void> {
+  const { rows } = await db.query<{ accountId: AccountId; id: PaymentId }>(
+    'select account_id as "accountId", id from payments',
+  )
+  for (const { accountId, id } of rows) {
+    const payment = await findPayment(db, accountId, id)
+    assert.ok(payment)
+    await db.query('update payments set terms_mac = $3 where account_id = $1 and id = $2', [
+      accountId,
+      id,
+      macOfTerms(TEST_SECRETS, payment),
+    ])
+  }
+}
+
+/** What is paid is held against its script, to the last letter; of the others no text is ever read. */
+async function writePaidAddresses(db: Database): Promise<void> {
+  const hashes: Buffer[] = []
+  for (let position = firstPaid(); position < ADDRESSES; position++) hashes.push(await keyHash(db, position))
+  const { rowCount } = await db.query(
+    `update addresses a set address = paid.address from unnest($1::bytea[], $2::text[]) as paid (hash, address)
+     where a.chain = 'bitcoin' and a.lookup = '\\x0014'::bytea || paid.hash`,
+    [hashes, hashes.map((hash) => bech32.encode('bcrt', [0, ...bech32.toWords(hash)]))],
+  )
+  assert.equal(rowCount, hashes.length)
 }
 
 function firstPaid(): number {

@@ -52,7 +52,7 @@ export class StaleLease extends OutsideFailure {
 }
 
 export const findChainProgress = (db: Queryable, chain: ChainName): Promise<ChainProgress | null> =>
-  firstRow(db, `select ${COLUMNS} from chains where chain = $1`, [chain])
+  firstRow(db, `select ${COLUMNS} from chains where chain = $1`, [chain], 'prepared')
 
 export const listChainProgress = (db: Queryable): Promise<ChainProgress[]> =>
   allRows(db, `select ${COLUMNS} from chains order by chain`)
@@ -130,6 +130,7 @@ export async function fence(
     `update chains set lease_until = case when $3 then now() + ${LEASE} else lease_until end
      where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
     [lease.chain, lease.epoch, options.prolongs ?? true],
+    'prepared',
   )
   if (!rows[0]) throw new StaleLease(lease)
   return rows[0]
@@ -169,7 +170,11 @@ export async function findBlockHash(db: Queryable, chain: ChainName, height: num
 
 /** Everything visible before `since` is recorded now. */
 export async function markPolled(tx: Tx, chain: ChainName, since: Date): Promise<void> {
-  await tx.query('update chains set polled_at = greatest(polled_at, $2) where chain = $1', [chain, since])
+  await tx.query(
+    'update chains set polled_at = greatest(polled_at, $2) where chain = $1',
+    [chain, since],
+    'prepared',
+  )
 }
 
 /** Stops the watcher: every later poll at the chain is refused. */

@@ -17,12 +17,14 @@ export async function advanceArrow(db: Queryable): Promise<Arrow> {
      set tick = time_arrow.tick + 1,
        timelines = jsonb_build_object(${TIMELINE}, time_arrow.tick) || time_arrow.timelines
      returning ${COLUMNS}`,
+    [],
+    'prepared',
   )
   return rows[0] as Arrow
 }
 
 export const readArrow = (db: Queryable): Promise<Arrow | null> =>
-  firstRow(db, `select ${COLUMNS} from time_arrow`)
+  firstRow(db, `select ${COLUMNS} from time_arrow`, [], 'prepared')
 
 /** Nothing moves from here on, for any process, for the reason that was given first. */
 export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<void> {

@@ -47,6 +47,7 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
       const { rows } = await db.query<BlockRow>(
         'select height, hash from sim_blocks where chain = $1 order by height desc limit 1',
         [chain],
+        'prepared',
       )
       invariant(rows[0], `${chain} has no first block; run the migrations`)
       return blockRef(rows[0])
@@ -56,6 +57,7 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
       const { rows } = await db.query<BlockRow>(
         'select height, hash from sim_blocks where chain = $1 and height = $2',
         [chain, height],
+        'prepared',
       )
       return rows[0] ? blockRef(rows[0]) : null
     },
@@ -252,6 +254,7 @@ export async function chainsDue(db: Queryable, ageMs: number): Promise<Simulated
      where (select b.block_time from sim_blocks b where b.chain = wanted.chain order by b.height desc limit 1)
        <= clock_timestamp() - $2::double precision * interval '1 millisecond'`,
     [SIMULATED_CHAINS, ageMs],
+    'prepared',
   )
   return rows.map((row) => row.chain)
 }
