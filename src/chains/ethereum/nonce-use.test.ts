@@ -69,8 +69,44 @@ test('an authorisation in the transaction of somebody else uses a nonce too', as
   assert.deepEqual([found.txid, found.block.height], [hash, height])
   assert.deepEqual(await chain.findNonceUse?.(authority.address, 0n, height - 1), { kind: 'unused' })
   assert.deepEqual(await chain.findNonceUse?.(authority.address, 1n, height + 9), { kind: 'unused' })
+  assert.deepEqual(
+    await findNonceUse(withNonsenseBefore(), authority.address, 0n, height + 9),
+    found,
+    'whatever else a block holds in place of authorisations',
+  )
   await chain.close()
 })
+
+const HUGE = `0x${'f'.repeat(64)}`
+const GRANT = {
+  chainId: '0x7a69',
+  address: `0x${'22'.repeat(20)}`,
+  nonce: '0x0',
+  r: '0x1',
+  s: '0x1',
+  yParity: '0x0',
+}
+/** Each alone is what blocks can hold: nobody checks an authorisation before its transaction is taken in. */
+const NONSENSE = [
+  ...['chainId', 'r', 's', 'yParity'].map((field) => ({ ...GRANT, [field]: HUGE })),
+  ...['r', 's'].map((field) => ({ ...GRANT, [field]: '0x0' })),
+  ...Object.keys(GRANT).map((field) => ({ ...GRANT, [field]: null })),
+]
+
+/** The node as if every transaction that authorises had others' nonsense before that. */
+function withNonsenseBefore(): Rpc {
+  const node = remembering(0)
+  return {
+    ...node,
+    async call(method, params) {
+      const answer = await node.call(method, params)
+      if (method !== 'eth_getBlockByNumber') return answer
+      const block = answer as { transactions: { authorizationList?: unknown[] }[] }
+      for (const transaction of block.transactions) transaction.authorizationList?.unshift(...NONSENSE)
+      return block
+    },
+  }
+}
 
 /** The node as if it kept no state below a height. */
 function remembering(since: number): Rpc {

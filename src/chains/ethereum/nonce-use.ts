@@ -75,22 +75,22 @@ function findAuthorised(
 
 /** Who signed an authorisation of this nonce; null for another one, and for what nobody signed. */
 function authorityOf(value: unknown, nonce: bigint): Hex | null {
-  const { address, chainId, r, s, yParity, ...of } = record(value, 'authorization')
-  if (quantity(of.nonce, 'authorization.nonce') !== nonce) return null
-  const payload = getSignPayload({
-    address: hex(address, 'authorization.address', 20),
-    chainId: Number(quantity(chainId, 'authorization.chainId')),
-    nonce,
-  })
-  const signature = {
-    r: quantity(r, 'authorization.r'),
-    s: quantity(s, 'authorization.s'),
-    yParity: Number(quantity(yParity, 'authorization.yParity')),
-  }
   try {
+    const { address, chainId, r, s, yParity, ...of } = record(value, 'authorization')
+    if (quantity(of.nonce, 'authorization.nonce') !== nonce) return null
+    const payload = getSignPayload({
+      address: hex(address, 'authorization.address', 20),
+      chainId: Number(quantity(chainId, 'authorization.chainId')),
+      nonce,
+    })
+    const signature = {
+      r: quantity(r, 'authorization.r'),
+      s: quantity(s, 'authorization.s'),
+      yParity: Number(quantity(yParity, 'authorization.yParity')),
+    }
     return recoverAddress({ payload, signature })
   } catch {
-    // Blocks may hold anything in place of a signature; what is none authorises nothing.
+    // Blocks may hold anything in place of an authorisation, of any length: what is none authorises nothing.
     return null
   }
 }
