@@ -45,8 +45,6 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
      select chain from sweeps where status in ('planned', 'funded')
      union
      select chain from sweep_delegates where replacement_set is null and wanted_since is not null`,
-    [],
-    'prepared',
   )
   return new Set(rows.map((row) => row.chain))
 }

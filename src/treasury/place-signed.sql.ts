@@ -64,12 +64,7 @@ export async function markReady(
 
 /** Not given to the worker: by a signer that died before it did, by another one at this moment, or forgotten. */
 export const listPlaced = (db: Queryable): Promise<{ chain: ChainName; txid: string }[]> =>
-  allRows(
-    db,
-    `select chain, txid from signed_transactions where status in ('placed', 'recovered')`,
-    [],
-    'prepared',
-  )
+  allRows(db, `select chain, txid from signed_transactions where status in ('placed', 'recovered')`)
 
 /**
  * A bump joins a replacement set of which no transaction is in a block, and ends the wish for it. Locks the set in the order

@@ -83,7 +83,6 @@ export async function claimToSend(
      from due where t.chain = $1 and t.txid = due.txid
      returning ${COLUMNS}, t.raw`,
     [chain, tipHeight, limit],
-    'prepared',
   )
   return rows.sort(
     (a, b) =>

@@ -17,13 +17,8 @@ export const WITHDRAWAL_COLUMNS = `${WITHDRAWAL_REQUEST_COLUMNS}, w.status, w.tx
   w.completed_at as "completedAt", w.refused_reason as "refusedReason", w.waiting_for as "waitingFor", w.cancel_wanted as "cancelWanted"`
 
 /** @param where - What follows `from withdrawals w`. */
-const read = (
-  db: Queryable,
-  where: string,
-  values: readonly unknown[],
-  hot?: 'prepared',
-): Promise<Withdrawal[]> =>
-  allRows(db, `select ${WITHDRAWAL_COLUMNS} from withdrawals w ${where}`, values, hot)
+const read = (db: Queryable, where: string, values: readonly unknown[]): Promise<Withdrawal[]> =>
+  allRows(db, `select ${WITHDRAWAL_COLUMNS} from withdrawals w ${where}`, values)
 
 /** The newest withdrawals of an account, refunds included. */
 export const listRecentWithdrawals = (
@@ -248,7 +243,6 @@ export const listCancelWanted = (db: Queryable, chain: ChainName): Promise<Withd
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by created_at limit 1000`,
     [chain],
-    'prepared',
   )
 
 /** Changes nothing once it is signed, or fails. */

@@ -11,7 +11,15 @@ import {
 } from 'viem'
 import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { keccak256, recoverAuthorizationAddress } from 'viem/utils'
-import { delegateAddress, signAgain, signSweepBatch, signTransfer, type Transfer } from './sign.ts'
+import { DEPLOYER, delegateCreation } from './delegate.ts'
+import {
+  delegateAddress,
+  signAgain,
+  signDelegateCreation,
+  signSweepBatch,
+  signTransfer,
+  type Transfer,
+} from './sign.ts'
 
 const KEY = Buffer.from('ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80', 'hex')
 const SENDER = privateKeyToAddress(`0x${KEY.toString('hex')}`)
@@ -59,6 +67,15 @@ test('ERC-20: tokens go by their contract, without ether', async () => {
 test('a token without its contract, and ether with one, are refused', async () => {
   assert.throws(() => signTransfer({ ...ether, contract: USDC }, KEY), RangeError)
   assert.throws(() => signTransfer({ ...ether, asset: 'USDT' }, KEY), RangeError)
+})
+
+test('an address whose checksum does not hold is sent nothing', () => {
+  const wrong = TO.replace('C5', 'c5')
+  assert.throws(() => signTransfer({ ...ether, to: wrong }, KEY), /checksum/)
+  const token = { ...ether, asset: 'USDC', contract: USDC, atoms: 5n } as const
+  assert.throws(() => signTransfer({ ...token, to: wrong }, KEY), /checksum/)
+  assert.throws(() => signTransfer({ ...token, contract: USDC.replace('A0b', 'a0b') }, KEY), /checksum/)
+  assert.deepEqual(signTransfer({ ...ether, to: TO.toLowerCase() }, KEY), signTransfer(ether, KEY))
 })
 
 const DEPOSIT_KEY = Buffer.from('59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d', 'hex')
@@ -221,5 +238,26 @@ test('another library signs the same batch, with the same authorisations', async
       },
     ),
     { numRuns: 50 },
+  )
+})
+
+test('another library signs the same deployment', async () => {
+  await fc.assert(
+    fc.asyncProperty(envelope, privateKey, async (order, key) => {
+      const account = privateKeyToAccount(prefixed(key))
+      const { chainId, nonce, gasLimit } = order
+      const raw = await account.signTransaction({
+        type: 'eip1559',
+        chainId,
+        nonce: Number(nonce),
+        gas: gasLimit,
+        to: DEPLOYER,
+        data: delegateCreation(account.address),
+        ...feesOf(order),
+      })
+      const signed = signDelegateCreation({ ...order, treasury: account.address }, key)
+      assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+    }),
+    { numRuns: 25 },
   )
 })

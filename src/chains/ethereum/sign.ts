@@ -2,6 +2,7 @@
  * Signing for Ethereum, pure: ether and ERC-20 tokens in EIP-1559 transactions, and sweeps of many addresses at once in
  * EIP-7702 ones.
  */
+import { assert } from 'ox/Address'
 import { getSignPayload as authorizationPayload, type Signed as SignedAuthorization } from 'ox/Authorization'
 import { keccak256 } from 'ox/Hash'
 import { sign } from 'ox/Secp256k1'
@@ -9,7 +10,7 @@ import * as eip1559 from 'ox/TxEnvelopeEip1559'
 import * as eip7702 from 'ox/TxEnvelopeEip7702'
 import type { Asset } from '../../core/assets.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from './delegate.ts'
-import { payloadToSign, readTransaction } from './signed-transaction.ts'
+import { payloadToSign, readSignedTransaction } from './signed-transaction.ts'
 import { sweepCall } from './sweep.ts'
 import { prefixed, transferCall } from './transfer-call.ts'
 
@@ -49,6 +50,8 @@ export function signTransfer(transfer: Transfer, privateKey: Uint8Array): Signed
   const { to, contract, atoms } = transfer
   if ((transfer.asset === 'ETH') !== (contract === null))
     throw new RangeError(`a transfer of ${transfer.asset} names its contract, and only a token's does`)
+  // Letters of both cases are a checksum (EIP-55), of what somebody wrote.
+  for (const address of contract === null ? [to] : [to, contract]) assert(prefixed(address))
   return signed(
     { ...envelope(transfer), type: 'eip1559', ...transferCall(contract, { to, atoms }) },
     privateKey,
@@ -99,7 +102,7 @@ export function signAgain(
   price: Pick<Envelope, 'maxFeeWei' | 'priorityFeeWei'>,
   privateKey: Uint8Array,
 ): Signed {
-  const { r: _r, s: _s, yParity: _yParity, ...transaction } = readTransaction(prefixed(raw))
+  const { r: _r, s: _s, yParity: _yParity, ...transaction } = readSignedTransaction(prefixed(raw))
   const fees = { maxFeePerGas: price.maxFeeWei, maxPriorityFeePerGas: price.priorityFeeWei }
   return signed({ ...transaction, ...fees }, privateKey)
 }

@@ -12,8 +12,21 @@ const is7702 = (raw: Hex): raw is eip7702.Serialized => raw.startsWith(eip7702.s
 /** By its first byte. */
 export const isOfKnownType = (raw: Hex): boolean => is1559(raw) || is7702(raw)
 
-/** @throws {RangeError} when its type is another; an error of the codec when it is no transaction. */
-export function readTransaction(raw: Hex): EthereumTransaction {
+/**
+ * @throws {RangeError} when its type is another, or its bytes are not the ones by which everybody writes what it says; an
+ *   error of the codec when it is no transaction.
+ */
+export function readSignedTransaction(raw: Hex): EthereumTransaction {
+  const transaction = decode(raw)
+  // The codec passes over what follows, zeros before a number, and lists where none belong: one signature had many hashes.
+  const written =
+    transaction.type === 'eip7702' ? eip7702.serialize(transaction) : eip1559.serialize(transaction)
+  if (written !== raw.toLowerCase())
+    throw new RangeError('a transaction is written in another way than all others')
+  return transaction
+}
+
+function decode(raw: Hex): EthereumTransaction {
   if (is1559(raw)) return eip1559.deserialize(raw)
   if (is7702(raw)) return eip7702.deserialize(raw)
   throw new RangeError(`a transaction of type ${raw.slice(0, 4)} is none of ours`)
@@ -23,7 +36,7 @@ export function readTransaction(raw: Hex): EthereumTransaction {
 export const payloadToSign = (transaction: EthereumTransaction): Hex =>
   transaction.type === 'eip7702' ? eip7702.getSignPayload(transaction) : eip1559.getSignPayload(transaction)
 
-/** Its sender, in lower case. @throws {RangeError} when nobody signed it. */
+/** Its sender, in lower case. @throws when it is not signed, or by no key that could be. */
 export function senderOf(transaction: EthereumTransaction): Hex {
   const { r, s, yParity } = transaction
   if (r === undefined || s === undefined || yParity === undefined)

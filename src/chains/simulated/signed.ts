@@ -11,7 +11,7 @@ import { DEPLOYER, delegateAddress, delegateCreation } from '../ethereum/delegat
 import {
   type EthereumTransaction,
   isOfKnownType,
-  readTransaction,
+  readSignedTransaction,
   senderOf,
 } from '../ethereum/signed-transaction.ts'
 import { readSweepCall } from '../ethereum/sweep.ts'
@@ -95,7 +95,7 @@ function readTransfer(raw: Hex): Reading {
   // The wallets that pay here are ours and send these.
   if (!isOfKnownType(raw))
     return unreadable('transaction type not supported: expected an EIP-1559 or an EIP-7702 one')
-  const parsed = readTransaction(raw)
+  const parsed = readSignedTransaction(raw)
   const { chainId, to, nonce = 0n, value = 0n, gas = 0n } = parsed
   if (chainId !== SIMULATED_ETHEREUM_CHAIN_ID) {
     return unreadable(`invalid chain id: expected ${SIMULATED_ETHEREUM_CHAIN_ID}, got ${chainId}`)
@@ -182,6 +182,8 @@ function readBatch(sender: string, data: Hex, authorizationList: ListSigned): Ac
   for (const authorization of authorizationList) {
     const isOurs = authorization.address.toLowerCase() === delegateAddress(sender).toLowerCase()
     if (!isOurs || authorization.chainId !== SIMULATED_ETHEREUM_CHAIN_ID) continue
+    // Nobody's nonce ever.
+    if (authorization.nonce > BigInt(Number.MAX_SAFE_INTEGER)) continue
     const { r, s, yParity, ...granted } = authorization
     const account = recoverAddress({ payload: getSignPayload(granted), signature: { r, s, yParity } })
     authorizations.push({ account, nonce: Number(authorization.nonce) })

@@ -68,7 +68,6 @@ export async function listUnjudged(
      where p.verdict is null and ($3::text is null or (p.created_at, p.request_id, p.user_id) > ($3::timestamptz, $4::uuid, $5::uuid))
      order by p.created_at, p.request_id, p.user_id limit $2`,
     [mode, limit, after?.cameAt ?? null, after?.request.id ?? null, after?.userId ?? null],
-    'prepared',
   )
   return rows.map(
     ({ userId, credentialId, authenticatorData, clientData, signature, isReadable, cameAt, ...request }) => ({
