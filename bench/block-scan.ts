@@ -194,9 +194,10 @@ async function measure(db: Database, port: ChainPort): Promise<boolean> {
 }
 
 async function somePaid(db: Database) {
+  const positions = new Set<number>()
+  while (positions.size < PAID_PER_BLOCK) positions.add(Math.floor(Math.random() * firstPaid()))
   const paid: { keyHash: Buffer; atoms: number }[] = []
-  for (let i = 0; i < PAID_PER_BLOCK; i++)
-    paid.push({ keyHash: await keyHash(db, Math.floor(Math.random() * firstPaid())), atoms: 1 })
+  for (const position of positions) paid.push({ keyHash: await keyHash(db, position), atoms: 1 })
   return paid
 }
 
