@@ -1,8 +1,7 @@
 /** Which transaction used a nonce: by halves through the blocks in which the account's count passed it. */
-import { getSignPayload } from 'ox/Authorization'
-import { recoverAddress } from 'ox/Secp256k1'
 import type { NonceUse } from '../chain.ts'
 import type { Rpc } from '../json-rpc.ts'
+import { authorityOf } from './signed-transaction.ts'
 import { type Hex, hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
 /** A full node keeps the state of the last 128 blocks, and the height asked up to lies deep among them. */
@@ -67,28 +66,25 @@ function findAuthorised(
     const { authorizationList } = transaction
     if (isAbsent(authorizationList)) continue
     for (const one of list(authorizationList, 'transaction.authorizationList')) {
-      if (authorityOf(one, nonce) === account) return transaction
+      if (authorityForNonce(one, nonce) === account) return transaction
     }
   }
   return undefined
 }
 
 /** Who signed an authorisation of this nonce; null for another one, and for what nobody signed. */
-function authorityOf(value: unknown, nonce: bigint): Hex | null {
+function authorityForNonce(value: unknown, nonce: bigint): Hex | null {
   try {
     const { address, chainId, r, s, yParity, ...of } = record(value, 'authorization')
     if (quantity(of.nonce, 'authorization.nonce') !== nonce) return null
-    const payload = getSignPayload({
+    return authorityOf({
       address: hex(address, 'authorization.address', 20),
       chainId: Number(quantity(chainId, 'authorization.chainId')),
       nonce,
-    })
-    const signature = {
       r: quantity(r, 'authorization.r'),
       s: quantity(s, 'authorization.s'),
       yParity: Number(quantity(yParity, 'authorization.yParity')),
-    }
-    return recoverAddress({ payload, signature })
+    })
   } catch {
     // Blocks may hold anything in place of an authorisation, of any length: what is none authorises nothing.
     return null

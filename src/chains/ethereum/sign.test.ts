@@ -2,18 +2,23 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import {
+  bytesToHex,
   decodeFunctionData,
   encodeFunctionData,
   erc20Abi,
   parseAbi,
   parseTransaction,
   recoverTransactionAddress,
+  type TransactionSerializableEIP1559,
+  type TransactionSerializableEIP7702,
 } from 'viem'
 import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { keccak256, recoverAuthorizationAddress } from 'viem/utils'
 import { DEPLOYER, delegateCreation } from './delegate.ts'
 import {
   delegateAddress,
+  type Envelope,
+  type Signed,
   signAgain,
   signDelegateCreation,
   signSweepBatch,
@@ -126,9 +131,8 @@ test('the same bytes at a higher price change nothing else', async () => {
   }
 })
 
-const prefixed = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
-const address = bytes(20).map(prefixed)
+const address = bytes(20).map((each) => bytesToHex(each))
 const privateKey = bytes(32).filter((key) => key[0] !== 0xff && key.some((byte) => byte !== 0))
 const envelope = fc.record({
   chainId: fc.integer({ min: 1, max: 2 ** 32 }),
@@ -137,10 +141,23 @@ const envelope = fc.record({
   maxFeeWei: fc.bigInt(2n ** 32n, 2n ** 48n),
   priorityFeeWei: fc.bigInt(0n, 2n ** 32n),
 })
-const feesOf = ({ maxFeeWei, priorityFeeWei }: { maxFeeWei: bigint; priorityFeeWei: bigint }) => ({
-  maxFeePerGas: maxFeeWei,
-  maxPriorityFeePerGas: priorityFeeWei,
-})
+
+/** Signs what is expected with the other library, and holds our bytes and hash against it. */
+async function signedByBoth(
+  key: Uint8Array,
+  signed: Signed,
+  price: Pick<Envelope, 'maxFeeWei' | 'priorityFeeWei'>,
+  expected: TransactionSerializableEIP1559 | TransactionSerializableEIP7702,
+): Promise<Signed> {
+  const raw = await privateKeyToAccount(bytesToHex(key)).signTransaction({
+    ...expected,
+    maxFeePerGas: price.maxFeeWei,
+    maxPriorityFeePerGas: price.priorityFeeWei,
+  })
+  assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+  return signed
+}
+
 const SWEEP_ABI = parseAbi(['function sweepAll((address account, address token)[] sweeps)'])
 
 test('another library signs the same bytes, whatever is sent, with whichever key', async () => {
@@ -153,7 +170,6 @@ test('another library signs the same bytes, whatever is sent, with whichever key
       fc.bigInt(0n, 2n ** 96n),
       fc.bigInt(2n ** 48n, 2n ** 49n),
       async (order, key, to, contract, atoms, maxFeeWei) => {
-        const account = privateKeyToAccount(prefixed(key))
         const signed = signTransfer({ ...order, asset: contract ? 'USDC' : 'ETH', contract, to, atoms }, key)
         const { chainId, nonce, gasLimit } = order
         const expected = {
@@ -168,13 +184,9 @@ test('another library signs the same bytes, whatever is sent, with whichever key
               }
             : { to, value: atoms }),
         } as const
-        const raw = await account.signTransaction({ ...expected, ...feesOf(order) })
-        assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+        const { raw } = await signedByBoth(key, signed, order, expected)
         const again = { maxFeeWei, priorityFeeWei: order.priorityFeeWei + 1n }
-        assert.equal(
-          signAgain(raw, again, key).raw,
-          await account.signTransaction({ ...expected, ...feesOf(again) }),
-        )
+        await signedByBoth(key, signAgain(raw, again, key), again, expected)
       },
     ),
     { numRuns: 100 },
@@ -190,9 +202,9 @@ test('another library signs the same batch, with the same authorisations', async
       fc.array(part, { minLength: 1, maxLength: 5 }),
       fc.bigInt(2n ** 48n, 2n ** 49n),
       async (order, key, parts, maxFeeWei) => {
-        const account = privateKeyToAccount(prefixed(key))
+        const account = privateKeyToAccount(bytesToHex(key))
         const sweeps = parts.map(({ key: swept, token }) => ({
-          account: privateKeyToAddress(prefixed(swept)),
+          account: privateKeyToAddress(bytesToHex(swept)),
           token,
         }))
         const signed = signSweepBatch(
@@ -212,7 +224,7 @@ test('another library signs the same batch, with the same authorisations', async
         for (const { key: swept, nonce: granted } of parts)
           if (granted !== null)
             authorizationList.push(
-              await privateKeyToAccount(prefixed(swept)).signAuthorization({
+              await privateKeyToAccount(bytesToHex(swept)).signAuthorization({
                 chainId,
                 address: delegate,
                 nonce: Number(granted),
@@ -228,13 +240,9 @@ test('another library signs the same batch, with the same authorisations', async
             ? ({ type: 'eip7702', authorizationList } as const)
             : ({ type: 'eip1559' } as const)),
         }
-        const raw = await account.signTransaction({ ...expected, ...feesOf(order) })
-        assert.deepEqual(signed, { raw, txid: keccak256(raw) })
+        const { raw } = await signedByBoth(key, signed, order, expected)
         const again = { maxFeeWei, priorityFeeWei: order.priorityFeeWei + 1n }
-        assert.equal(
-          signAgain(raw, again, key).raw,
-          await account.signTransaction({ ...expected, ...feesOf(again) }),
-        )
+        await signedByBoth(key, signAgain(raw, again, key), again, expected)
       },
     ),
     { numRuns: 50 },
@@ -244,19 +252,16 @@ test('another library signs the same batch, with the same authorisations', async
 test('another library signs the same deployment', async () => {
   await fc.assert(
     fc.asyncProperty(envelope, privateKey, async (order, key) => {
-      const account = privateKeyToAccount(prefixed(key))
+      const account = privateKeyToAccount(bytesToHex(key))
       const { chainId, nonce, gasLimit } = order
-      const raw = await account.signTransaction({
+      await signedByBoth(key, signDelegateCreation({ ...order, treasury: account.address }, key), order, {
         type: 'eip1559',
         chainId,
         nonce: Number(nonce),
         gas: gasLimit,
         to: DEPLOYER,
         data: delegateCreation(account.address),
-        ...feesOf(order),
       })
-      const signed = signDelegateCreation({ ...order, treasury: account.address }, key)
-      assert.deepEqual(signed, { raw, txid: keccak256(raw) })
     }),
     { numRuns: 25 },
   )

@@ -6,11 +6,11 @@ import { assert } from 'ox/Address'
 import { getSignPayload as authorizationPayload, type Signed as SignedAuthorization } from 'ox/Authorization'
 import { keccak256 } from 'ox/Hash'
 import { sign } from 'ox/Secp256k1'
-import * as eip1559 from 'ox/TxEnvelopeEip1559'
-import * as eip7702 from 'ox/TxEnvelopeEip7702'
+import type { TxEnvelopeEip1559 } from 'ox/TxEnvelopeEip1559'
+import type { TxEnvelopeEip7702 } from 'ox/TxEnvelopeEip7702'
 import type { Asset } from '../../core/assets.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from './delegate.ts'
-import { payloadToSign, readSignedTransaction } from './signed-transaction.ts'
+import { payloadToSign, readSignedTransaction, writeTransaction } from './signed-transaction.ts'
 import { sweepCall } from './sweep.ts'
 import { prefixed, transferCall } from './transfer-call.ts'
 
@@ -115,13 +115,10 @@ const envelope = ({ chainId, nonce, gasLimit, maxFeeWei, priorityFeeWei }: Envel
   maxPriorityFeePerGas: priorityFeeWei,
 })
 
-type Unsigned = eip1559.TxEnvelopeEip1559<false> | eip7702.TxEnvelopeEip7702<false>
+type Unsigned = TxEnvelopeEip1559<false> | TxEnvelopeEip7702<false>
 
 function signed(transaction: Unsigned, privateKey: Uint8Array): Signed {
   const signature = sign({ payload: payloadToSign(transaction), privateKey })
-  const raw =
-    transaction.type === 'eip7702'
-      ? eip7702.serialize(transaction, { signature })
-      : eip1559.serialize(transaction, { signature })
+  const raw = writeTransaction({ ...transaction, ...signature })
   return { raw, txid: keccak256(raw) }
 }

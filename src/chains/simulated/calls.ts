@@ -35,7 +35,8 @@ export const isDelegated = async (reads: ChainReads, account: string, treasury: 
 export const touchedBy = ({ call }: SimulatedTransaction): Uint8Array[] =>
   call ? [call.treasury, ...call.sweeps.map(({ account }) => account)].map(lookupOfAccount) : []
 
-const lookupOfAccount = (account: string): Uint8Array => new Uint8Array(Buffer.from(account.slice(2), 'hex'))
+export const lookupOfAccount = (account: string): Uint8Array =>
+  new Uint8Array(Buffer.from(account.slice(2), 'hex'))
 
 /** What blocks say of accounts while one is made: their next nonces, and the claims that stand for code. */
 export interface Accounts {

@@ -1,14 +1,14 @@
 /** Reads signed bytes: P2WPKH transactions of Bitcoin and Litecoin, EIP-1559 and EIP-7702 transactions of Ethereum. */
 import { Transaction } from '@scure/btc-signer'
-import { getSignPayload, type ListSigned } from 'ox/Authorization'
+import type { ListSigned } from 'ox/Authorization'
 import { keccak256 } from 'ox/Hash'
-import { recoverAddress } from 'ox/Secp256k1'
 import { nativeAsset } from '../../core/assets.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Outpoint, Output } from '../chain.ts'
 import { isCallOf, readCall } from '../ethereum/call-data.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from '../ethereum/delegate.ts'
 import {
+  authorityOf,
   type EthereumTransaction,
   isOfKnownType,
   readSignedTransaction,
@@ -17,6 +17,7 @@ import {
 import { readSweepCall } from '../ethereum/sweep.ts'
 import { TRANSFER } from '../ethereum/transfer-call.ts'
 import type { Hex } from '../ethereum/wire.ts'
+import { lookupOfAccount } from './calls.ts'
 import type { Authorization, Call, Holding, SimulatedTransaction } from './chain-store.ts'
 import {
   assetOfToken,
@@ -89,8 +90,6 @@ function readOutputs(chain: 'sim-bitcoin' | 'sim-litecoin', raw: Uint8Array): Re
   }
 }
 
-const bytesOf = (address: string): Uint8Array => Buffer.from(address.slice(2), 'hex')
-
 function readTransfer(raw: Hex): Reading {
   // The wallets that pay here are ours and send these.
   if (!isOfKnownType(raw))
@@ -104,7 +103,7 @@ function readTransfer(raw: Hex): Reading {
   if (nonce > BigInt(Number.MAX_SAFE_INTEGER)) return unreadable('nonce too high')
 
   const sender = senderOf(parsed)
-  const lookup = bytesOf(sender)
+  const lookup = lookupOfAccount(sender)
   const done = readAct(parsed, sender)
   if (typeof done === 'string') return unreadable(done)
   const { gasUsed, credit, call } = done
@@ -163,7 +162,7 @@ function readAct(transaction: EthereumTransaction, sender: string): Act | string
   if (isCall) return readBatch(sender, data, authorizationList)
   if (!token) {
     const credit = {
-      lookup: bytesOf(receiver),
+      lookup: lookupOfAccount(receiver),
       index: -1,
       asset: 'ETH',
       atoms: value,
@@ -173,7 +172,7 @@ function readAct(transaction: EthereumTransaction, sender: string): Act | string
   if (!isCallOf(TRANSFER, data))
     return 'the tokens of the simulated chain know transfer(address,uint256) only'
   const [payee, atoms] = readCall(TRANSFER, data)
-  const credit = { lookup: bytesOf(payee), index: 0, asset: token, atoms }
+  const credit = { lookup: lookupOfAccount(payee), index: 0, asset: token, atoms }
   return { gasUsed: SIMULATED_GAS.token, credit, call: null }
 }
 
@@ -184,9 +183,7 @@ function readBatch(sender: string, data: Hex, authorizationList: ListSigned): Ac
     if (!isOurs || authorization.chainId !== SIMULATED_ETHEREUM_CHAIN_ID) continue
     // Nobody's nonce ever.
     if (authorization.nonce > BigInt(Number.MAX_SAFE_INTEGER)) continue
-    const { r, s, yParity, ...granted } = authorization
-    const account = recoverAddress({ payload: getSignPayload(granted), signature: { r, s, yParity } })
-    authorizations.push({ account, nonce: Number(authorization.nonce) })
+    authorizations.push({ account: authorityOf(authorization), nonce: Number(authorization.nonce) })
   }
   const sweeps: Call['sweeps'][number][] = []
   for (const { account, token } of readSweepCall(data)) {
