@@ -5,7 +5,10 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach } from 'node:test'
+import { importQuickly } from '../src/process/quick-imports.ts'
 import { EXITING, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
+
+importQuickly()
 
 const folder = process.env[RUNNING_FILES_VARIABLE]
 if (folder && process.env.NODE_TEST_CONTEXT) {

@@ -9,9 +9,11 @@ import { mindNoReader } from '../core/no-reader.ts'
 import { VERSION } from '../core/version.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
+import { importQuickly } from '../process/quick-imports.ts'
 import { openTerminal } from './terminal.ts'
 
 keepCompiled()
+importQuickly()
 mindNoReader()
 // The other commands are over in a moment.
 if (!process.argv.includes('start')) compileInForeground()

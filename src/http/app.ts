@@ -18,6 +18,7 @@ import { ADDRESS_RATE_LIMIT, type AddressLimit, clientAddress, openAddressLimit 
 import { type AnswerHeaders, answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
+import { COMPILED_LATE } from './compile-late.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
 import { registerDashboard } from './dashboard/register.ts'
 import { failure } from './envelope.ts'
@@ -182,9 +183,12 @@ function openApp(
       maxParamLength: 1_000,
       querystringParser: (text) => parse(text, '&', '=', { maxKeys: QUERY_KEYS_MAX }),
     },
+    schemaController: { compilersFactory: COMPILED_LATE },
     ajv: {
-      // `verbose` hands the refused value to the message. The number of errors is bounded by the size of a body.
+      // `verbose` hands the refused value to the message. The number of errors is bounded by the size of a body. That the
+      // schemas are schemas is for tests to ask.
       customOptions: {
+        validateSchema: false,
         coerceTypes: false,
         removeAdditional: false,
         useDefaults: false,

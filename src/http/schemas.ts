@@ -1,7 +1,8 @@
 /** Pieces that the schemas of the resources are made of. */
-import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+import type { Static, TProperties, TSchema } from 'typebox'
 import { ASSETS, FIAT_CURRENCIES, NETWORKS } from '../core/assets.ts'
 import type { IdPrefix } from '../core/ids.ts'
+import { Type } from './type.ts'
 
 /**
  * An object that holds these fields and no others.

@@ -8,10 +8,13 @@
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
+import { importQuickly } from './quick-imports.ts'
 
 const TIE_FD = 3
 const ORPHAN_LIMIT_MS = 15_000
 
+// Before the program that it is to run is read.
+importQuickly()
 /** Threads of the child load this file too: the process is tied by its main thread alone, and ends with that one. */
 if (isMainThread) tie()
 

@@ -1,8 +1,8 @@
 /** What the merchant has. */
-import { Type } from 'typebox'
 import { readBalance } from '../../flows/balance/read-balance.ts'
 import { type Route, read } from '../route.ts'
 import { AssetName, FiatAmount, FiatName, Fields } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 const Figure = (description: string) =>
   Fields(

@@ -1,5 +1,4 @@
 /** Checkout sessions: a hosted page where the buyer picks the coin. */
-import { Type } from 'typebox'
 import { readOfferedAssets } from '../../accounts/offered-assets.ts'
 import { SESSION_STATUSES, sessionNotFound } from '../../checkout/session.ts'
 import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
@@ -11,6 +10,7 @@ import { drawPayment } from '../../flows/payments/read-payment.ts'
 import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
 import { Email, FiatName, Fields, Id, Nullable, OneOf, PathId, Reference, Timestamp } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { Payment, RETRIEVED } from './payment-schemas.ts'
 
 const RedirectUrl = (description: string) =>

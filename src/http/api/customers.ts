@@ -1,5 +1,4 @@
 /** Customers: made by the emails that payments name. */
-import { Type } from 'typebox'
 import { notFound } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
@@ -29,6 +28,7 @@ import {
   paging,
   Timestamp,
 } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 const customerFields = {
   id: Id('cus'),

@@ -1,11 +1,12 @@
 /** What happened, for a receiver that missed it. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { showId } from '../../core/ids.ts'
 import { parseVerbatim } from '../../core/json.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import { replayEvents } from '../../events/replay-events.sql.ts'
 import { type Route, read } from '../route.ts'
 import { Fields, Id, Nullable, OneOf, Timestamp } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { RETRIEVED } from './payment-schemas.ts'
 
 const LIMIT_DEFAULT = 25

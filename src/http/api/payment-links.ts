@@ -1,5 +1,4 @@
 /** Payment links: a fixed price that starts a hosted checkout on every visit. */
-import { Type } from 'typebox'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import {
   insertPaymentLink,
@@ -30,6 +29,7 @@ import {
   paging,
   Timestamp,
 } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 const PaymentLink = Fields(
   {

@@ -1,5 +1,5 @@
 /** How the API shows payments: schemas, and the examples of the reference. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { DEPOSIT_STATUSES } from '../../deposits/deposit.ts'
 import { PAYMENT_STATUSES } from '../../payments/payment.ts'
 import {
@@ -13,6 +13,7 @@ import {
   Reference,
   Timestamp,
 } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 const Status = OneOf(PAYMENT_STATUSES)
 

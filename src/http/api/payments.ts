@@ -1,5 +1,4 @@
 /** Payments: a price in fiat becomes an exact amount at a fresh address. */
-import { Type } from 'typebox'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
@@ -31,6 +30,7 @@ import {
   paging,
   Reference,
 } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { CREATED, CreatedPayment, LISTED, ListedPayment, Payment, RETRIEVED } from './payment-schemas.ts'
 
 const showListed = (row: ListedRow) => ({

@@ -4,7 +4,6 @@
  *
  * @see docs/decisions/0042-point-of-sale.md
  */
-import { Type } from 'typebox'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import {
   findPointOfSale,
@@ -21,6 +20,7 @@ import { pointOfSaleUrl } from '../../flows/checkout/page-urls.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { type Route, read, write } from '../route.ts'
 import { FiatName, Fields, Id, OneOf, PathId, Timestamp } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 const PointOfSale = Fields(
   {

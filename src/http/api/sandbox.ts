@@ -1,5 +1,4 @@
 /** What test accounts can make happen on the simulated chain. */
-import { Type } from 'typebox'
 import { NETWORKS } from '../../core/assets.ts'
 import { drawPayment } from '../../flows/payments/read-payment.ts'
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../flows/sandbox.ts'
 import { type Route, write } from '../route.ts'
 import { Fields, OneOf, PathId } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { CREATED, Payment, RETRIEVED } from './payment-schemas.ts'
 import { paymentId } from './payments.ts'
 

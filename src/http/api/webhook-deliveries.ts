@@ -1,5 +1,4 @@
 /** What the contract leaves out about webhooks: one endpoint, its secret's rotation, what it was sent. All ours. */
-import { Type } from 'typebox'
 import { readId, showId, type WebhookEndpointId } from '../../core/ids.ts'
 import { isoOrNull } from '../../core/time.ts'
 import { DISABLED_REASONS, FAILING_MAX } from '../../events/delivery.ts'
@@ -22,6 +21,7 @@ import {
 import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
 import { Fields, FilterList, Id, Nullable, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { ENDPOINT_EXAMPLE, endpointFields, showEndpoint } from './webhooks.ts'
 
 const Endpoint = Fields(

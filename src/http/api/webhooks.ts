@@ -1,5 +1,4 @@
 /** Webhook endpoints: where a merchant is told of events. */
-import { Type } from 'typebox'
 import { readId, showId } from '../../core/ids.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import { listWebhookEndpoints, WEBHOOK_ENDPOINT_SORTS } from '../../events/list-webhook-endpoints.sql.ts'
@@ -24,6 +23,7 @@ import {
   paging,
   Timestamp,
 } from '../schemas.ts'
+import { Type } from '../type.ts'
 
 export const endpointFields = {
   id: Id('whk'),

@@ -1,5 +1,5 @@
 /** Withdrawals: a balance leaves for a wallet of the merchant's choice, a payment's held funds for the buyer's. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { APPROVAL_STATUSES } from '../../approvals/approval-request.ts'
 import { readId, type WithdrawalId } from '../../core/ids.ts'
@@ -17,6 +17,7 @@ import { WAITING_REASONS, withdrawalResource } from '../../withdrawals/withdrawa
 import { findWithdrawal, listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
 import { type Route, read, write } from '../route.ts'
 import { AssetName, Fields, Id, NetworkName, Nullable, OneOf, PathId, Timestamp } from '../schemas.ts'
+import { Type } from '../type.ts'
 import { paymentId } from './payments.ts'
 
 const HISTORY = 100
