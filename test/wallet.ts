@@ -1,6 +1,6 @@
 /** Wallets of one fixed seed for all six chains, and a small pool of fresh addresses, so that payments can be made. */
 import { HDKey } from '@scure/bip32'
-import { mnemonicToSeedSync } from '@scure/bip39'
+import { mnemonicToSeedWebcrypto } from '@scure/bip39'
 import { CHAINS, type ChainName, isSimulated, networkOfChain } from '../src/core/assets.ts'
 import { openSecrets, type Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
@@ -15,7 +15,7 @@ const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
 export const TEST_SECRET_KEY = Buffer.alloc(32, 7)
 export const TEST_SECRETS: Secrets = openSecrets(TEST_SECRET_KEY)
 
-export const testRoot = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
+export const testRoot = HDKey.fromMasterSeed(await mnemonicToSeedWebcrypto(TEST_MNEMONIC))
 
 /** Live chains of tests are private ones: regtest, and a dev chain. */
 export const testMode = (chain: ChainName): NetworkMode => (isSimulated(chain) ? SIMULATED_MODE : 'regtest')

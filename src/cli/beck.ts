@@ -12,11 +12,11 @@ import { compileInForeground } from '../process/orderly-exit.ts'
 import { importQuickly } from '../process/quick-imports.ts'
 import { openTerminal } from './terminal.ts'
 
+// The other commands are over in a moment. Before anything compiled is read: it is kept for the flags that it was compiled with.
+if (!process.argv.includes('start')) compileInForeground()
 keepCompiled()
 importQuickly()
 mindNoReader()
-// The other commands are over in a moment.
-if (!process.argv.includes('start')) compileInForeground()
 const terminal = openTerminal(process.argv.includes('--json'))
 const by = doneBy(terminal)
 

@@ -10,7 +10,7 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { hashRaw } from '@node-rs/argon2'
 import { HDKey } from '@scure/bip32'
-import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
+import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeedWebcrypto } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { conflict, forbidden, invalid, notFound } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
@@ -52,7 +52,7 @@ export function entropyOf(words: string): Buffer {
 
 /** BIP-32 root of the words, without a BIP-39 passphrase, as other wallets restore it. */
 export async function rootOf(entropy: Uint8Array): Promise<HDKey> {
-  return HDKey.fromMasterSeed(await mnemonicToSeed(wordsOf(entropy)))
+  return HDKey.fromMasterSeed(await mnemonicToSeedWebcrypto(wordsOf(entropy)))
 }
 
 /**
