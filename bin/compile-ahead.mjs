@@ -24,7 +24,14 @@ if (isWhole) {
   const imports = READ.map((path) => `import(${JSON.stringify(`./${path}`)})`)
   spawnSync(
     own,
-    ['--input-type=module', '--eval', `await Promise.all([${imports.join()}]); process.exit()`],
+    [
+      '--input-type=module',
+      '--eval',
+      `await Promise.all([${imports.join()}])
+       const { readCompilers } = await import('./src/http/compile-late.ts')
+       readCompilers()
+       process.exit()`,
+    ],
     {
       cwd: root,
       env: { ...process.env, NODE_COMPILE_CACHE: `${root}node_modules/.cache/beck` },

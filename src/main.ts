@@ -276,7 +276,10 @@ function closeTogether({ closers }: Start, parts: readonly Stoppable[]): void {
 
 /** @returns What closes the server. */
 async function listen(config: Config, gateway: Gateway): Promise<() => Promise<void>> {
-  const { startServer } = await import('./http/server.ts')
+  const [{ startServer }, { readCompilers }] = await Promise.all([
+    import('./http/server.ts'),
+    import('./http/compile-late.ts'),
+  ])
   try {
     const server = await startServer(gateway, {
       port: config.port,
@@ -292,6 +295,8 @@ async function listen(config: Config, gateway: Gateway): Promise<() => Promise<v
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })
+    // The first request would wait for them; nobody asks yet.
+    setImmediate(readCompilers)
     return () => server.close()
   } catch (error) {
     throw portRefusal(error, config.port) ?? error
