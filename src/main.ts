@@ -280,6 +280,8 @@ async function listen(config: Config, gateway: Gateway): Promise<() => Promise<v
     import('./http/server.ts'),
     import('./http/compile-late.ts'),
   ])
+  // The first request would wait for them.
+  readCompilers()
   try {
     const server = await startServer(gateway, {
       port: config.port,
@@ -295,8 +297,6 @@ async function listen(config: Config, gateway: Gateway): Promise<() => Promise<v
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })
-    // The first request would wait for them; nobody asks yet.
-    setImmediate(readCompilers)
     return () => server.close()
   } catch (error) {
     throw portRefusal(error, config.port) ?? error

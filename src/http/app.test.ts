@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Type } from 'typebox'
 import { call, testApp, testKey, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { revokeApiKey } from '../accounts/api-keys.sql.ts'
@@ -8,6 +7,7 @@ import { OutsideFailure } from '../core/errors.ts'
 import { SCOPES } from '../core/scopes.ts'
 import { type Route, read, write } from './route.ts'
 import { Fields } from './schemas.ts'
+import { Type } from './type.ts'
 
 const logged: { fields: { err?: unknown; request_id?: string }; message: string }[] = []
 const note = (fields: object, message: string) => void logged.push({ fields, message })

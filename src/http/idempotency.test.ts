@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Type } from 'typebox'
 import { call, testApp, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { write } from './route.ts'
 import { Fields } from './schemas.ts'
+import { Type } from './type.ts'
 
 const gateway = await testGateway({ freshPerChain: 60 })
 /** What the route of the tests does next, and how often it was run. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { testApp } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
@@ -9,6 +8,7 @@ import { breakingChanges } from './breaking-changes.ts'
 import { openApiDocument, operationId } from './openapi.ts'
 import { referTo, withResources } from './openapi-resources.ts'
 import { Envelope, Fields } from './schemas.ts'
+import { Type } from './type.ts'
 
 const document = openApiDocument(routes)
 const clone = () => JSON.parse(JSON.stringify(document))

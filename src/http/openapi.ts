@@ -187,7 +187,7 @@ function parametersIn(where: 'path' | 'query', schema: TSchema | undefined): Jso
 const requiredOf = (schema: TSchema | undefined): readonly string[] =>
   schema && 'required' in schema && Array.isArray(schema.required) ? schema.required : []
 
-/** The schema as plain JSON, without what TypeBox keeps beside it. */
+/** A copy of the schema as plain JSON. */
 const plain = (schema: TSchema | undefined): Json => JSON.parse(JSON.stringify(schema ?? {}))
 
 const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''

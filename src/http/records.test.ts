@@ -1,7 +1,6 @@
 /** What keys do leaves a record of who did what from where, and a change without a record is none. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Type } from 'typebox'
 import { call, testApp, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { hashApiKey } from '../accounts/api-key.ts'
@@ -12,6 +11,7 @@ import { showId } from '../core/ids.ts'
 import { routes } from './api/routes.ts'
 import { write } from './route.ts'
 import { Fields } from './schemas.ts'
+import { Type } from './type.ts'
 
 test('a write by a key is recorded with the key, its address, and how things were before and after', async () => {
   const gateway = await testGateway()

@@ -34,6 +34,16 @@ for (const value of ['live', 7, false])
     assert.deepEqual(JSON.parse(JSON.stringify(TypeBox.Literal(value))), { ...Type.Literal(value) })
   })
 
+test('fields of TypeBox and of ours that may be missing may be missing from objects of both', () => {
+  for (const [field, whole] of [
+    [TypeBox, Type],
+    [Type, TypeBox],
+  ] as const) {
+    const made = whole.Object({ id: field.String(), name: field.Optional(field.String()) })
+    assert.deepEqual(made.required, ['id'])
+  }
+})
+
 test('what a schema is made from stays as it was', () => {
   const name = Type.String()
   assert.deepEqual(Type.Object({ name: Type.Optional(name) }), { type: 'object', properties: { name } })

@@ -38,13 +38,12 @@ test('a file that is not there is missed by its name', async () => {
   assert.match(await run(program), /^ENOENT .*src\/core\/moneys\.ts/)
 })
 
-test('packages find their own files as ever, links and folders too', async () => {
+test('what names no file whole is looked for as ever: a package, a folder, what stands in a folder', async () => {
   await mkdir(join(folder, 'inner'))
-  await writeFile(join(folder, 'package.json'), '{"type":"commonjs"}')
-  await writeFile(join(folder, 'main.js'), "module.exports = require('./inner')")
+  await writeFile(join(folder, 'main.cjs'), "module.exports = require('./inner')")
   await writeFile(join(folder, 'inner/index.js'), "exports.found = 'by its folder'")
   assert.equal(
-    await run(`console.log((await import('${join(folder, 'main.js')}')).default.found)`),
+    await run(`console.log((await import('${join(folder, 'main.cjs')}')).default.found)`),
     'by its folder',
   )
 })

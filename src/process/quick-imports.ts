@@ -5,15 +5,17 @@
 import { registerHooks } from 'node:module'
 
 const ROOT = new URL('../../', import.meta.url).href
-const PACKAGES = `${ROOT}node_modules/`
 
-/** For what is imported from now on, in this thread. A file that is not there fails when it is read. */
+/**
+ * For what is imported from now on, in this thread. A file that is not there fails when it is read. Hooks that were registered
+ * before are not asked about such an import: who has one to change it registers it after this.
+ */
 export function importQuickly(): void {
   registerHooks({
     resolve(specifier, context, next) {
-      const { parentURL = '' } = context
-      const isOwn = parentURL.startsWith(ROOT) && !parentURL.startsWith(PACKAGES)
-      if (!isOwn || !specifier.startsWith('.') || !specifier.endsWith('.ts')) return next(specifier, context)
+      const { parentURL } = context
+      if (!parentURL?.startsWith(ROOT) || !specifier.startsWith('.') || !specifier.endsWith('.ts'))
+        return next(specifier, context)
       return { url: new URL(specifier, parentURL).href, format: 'module-typescript', shortCircuit: true }
     },
   })

@@ -178,7 +178,11 @@ test('the image is of the Node that Beck is tested with, runs as nobody, and hol
   assert.match(dockerfile, new RegExp(`^ARG BASE=node:${dependencies.node}-\\w+-slim$`, 'm'))
   assert.match(dockerfile, /^USER 10001:10001$/m)
   assert.match(dockerfile, /npm ci --omit=dev/)
-  assert.match(dockerfile, /^HEALTHCHECK .* CMD \["beck", "alive"\]$/m)
+  const [, probe = '[]'] = dockerfile.match(/^HEALTHCHECK .*(?:\\\n)?.* CMD (\[.*\])$/m) ?? []
+  const flags = (await readFile('src/process/orderly-exit.ts', 'utf8'))
+    .matchAll(/^ {2}setFlagsFromString\('(--[\w-]+)'\)/gm)
+    .map(([, flag]) => flag)
+  assert.deepEqual(JSON.parse(probe), ['node', ...flags, '/opt/beck/bin/beck.mjs', 'alive'])
   const ignored = await readFile('deploy/Dockerfile.dockerignore', 'utf8')
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources = '']) =>
     sources.split(' '),

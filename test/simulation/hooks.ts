@@ -3,6 +3,7 @@
  * there is one. A query that no story has needed so far fails when it is called, by its name. To be given to Node as
  * `--import`, before anything of the house is read.
  */
+import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -40,4 +41,9 @@ registerHooks({
       )
     return { ...loaded, source: [String(loaded.source), ...missing].join('\n') }
   },
+})
+
+// A hook that is registered later is asked first, and may ask no further.
+process.on('exit', (code) => {
+  if (code === 0) assert.ok(originals.size > 0, 'no table in memory stood in for any')
 })
