@@ -16,9 +16,10 @@ interface Program {
 const PROGRAMS: readonly Program[] = [
   { name: 'litecoind', debian: 'litecoind', about: 'a real Litecoin node: https://litecoin.org' },
   {
-    name: 'chromium',
-    debian: 'chromium',
-    about: 'a real browser for the hosted pages: https://www.chromium.org',
+    name: process.env.CHROMIUM_PATH ?? 'chromium-headless-shell',
+    debian: 'chromium-headless-shell',
+    about:
+      'a real browser for the hosted pages, or another Chromium that CHROMIUM_PATH names: https://www.chromium.org',
   },
   { name: 'pgbouncer', debian: 'pgbouncer', about: 'a transaction pooler: https://www.pgbouncer.org' },
   {

@@ -189,7 +189,11 @@ test('Ctrl-C at npm start, which goes to Beck and to npm that passes it on, ends
   const postgres = await postgresPid(dataDir)
   process.kill(group, 'SIGINT')
   assert.deepEqual(await ended, [0, null])
-  assert.equal(logged.match(/"msg":"closed"/g)?.length, 2, 'Beck and its process in the background')
+  // Its process in the background too, unless the signal met it while it read its modules: a start is ready before that when
+  // another Beck saw the chains a moment ago.
+  const closed = logged.match(/"msg":"closed"/g)?.length ?? 0
+  assert.equal(closed, logged.match(/"msg":"closing in order"/g)?.length)
+  assert.ok(closed >= 1, logged)
   assert.equal(isAlive(postgres), false)
 
   running = startBeckProcess(['start'], await settings())
