@@ -27,8 +27,9 @@ const buildValidator: ValidatorFactory = (schemas, options) => {
     const compiled = onFirstUse(() => compile()(part))
     // What is wrong stands on the function itself until its next call, as with Ajv's.
     const validate: Validate = (value) => {
-      const isValid = compiled()(value)
-      validate.errors = compiled().errors ?? null
+      const check = compiled()
+      const isValid = check(value)
+      validate.errors = check.errors ?? null
       return isValid
     }
     return validate

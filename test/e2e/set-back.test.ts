@@ -165,10 +165,12 @@ test('commits that are lost are noticed, stop the money, are named, and cost nob
   const { stopped } = await beck('resume')
   assert.match(stopped, /lost commits/)
   const handedOut = new Set([...paid, ...told].map(({ address }) => address))
+  let refused: Answer = null
   const next = await waitFor('quotes are given again', async () => {
     const created = await call('POST', '/payments', draft)
+    refused = created.error
     return created.status === 201 ? created.data : null
-  })
+  }).catch((error) => assert.fail(`${error.message}; ${JSON.stringify(refused)}\n${running.log()}`))
   for (let count = 0; count < 30; count++) {
     const { status, data } =
       count === 0 ? { status: 201, data: next } : await call('POST', '/payments', draft)
