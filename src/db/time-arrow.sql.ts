@@ -26,12 +26,15 @@ export async function advanceArrow(db: Queryable): Promise<Arrow> {
 export const readArrow = (db: Queryable): Promise<Arrow | null> =>
   firstRow(db, `select ${COLUMNS} from time_arrow`, [], 'prepared')
 
-/** Nothing moves from here on, for any process, for the reason that was given first. */
+/**
+ * Nothing moves from here on, for any process, for the reason that was given first. Unless the operator let it go on since it was
+ * seen: an era above the one that is remembered has been looked at.
+ */
 export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<void> {
   await db.query(
     `update time_arrow set stopped = coalesce(stopped, $1),
        remembered_era = greatest(remembered_era, era, $2::integer)
-     where stopped is null or remembered_era < $2::integer`,
+     where era <= $2::integer and (stopped is null or remembered_era < $2::integer)`,
     [reason, remembered?.era ?? 1],
   )
 }
