@@ -280,7 +280,6 @@ async function listen(config: Config, gateway: Gateway): Promise<() => Promise<v
     import('./http/server.ts'),
     import('./http/compile-late.ts'),
   ])
-  // The first request would wait for them.
   readCompilers()
   try {
     const server = await startServer(gateway, {

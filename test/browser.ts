@@ -20,14 +20,14 @@ const OPTIONS = [
   '--disable-sync',
 ]
 
+// A page's picture, taken as Playwright takes it by itself, fails one time in ten on a busy machine.
+process.env.PLAYWRIGHT_LEGACY_SCREENSHOT ??= '1'
+
 export async function startBrowser(): Promise<Browser> {
   const browser = await openBrowser()
   after(() => browser.close())
   return browser
 }
-
-// A page's picture, taken as Playwright takes it by itself, fails one time in ten on a busy machine.
-process.env.PLAYWRIGHT_LEGACY_SCREENSHOT ??= '1'
 
 /** For what is no test: whoever opens it closes it. */
 export const openBrowser = async (): Promise<Browser> =>

@@ -13,7 +13,7 @@ import { openToldPayments } from '../flows/recovery/told-payments.ts'
 import { listFreezes } from '../ledger/freezes.sql.ts'
 import { openTimeCheck } from '../signer/time.ts'
 import type { Database } from './database.ts'
-import { advanceArrow, beginEra, markMadeSafe, readArrow } from './time-arrow.sql.ts'
+import { advanceArrow, beginEra, markMadeSafe, readArrow, stopMoving } from './time-arrow.sql.ts'
 import { type Arrow, openTimeMemory, TIME_FILE, whyBehind } from './time-arrow.ts'
 
 const NOW: Arrow = {
@@ -112,6 +112,22 @@ test('a counter that is set back stops every process, also one that just started
   assert.match(keeper.stopped() ?? '', /shows era 1/, 'a copy from before is met again')
   assert.equal(await beginEra(db), true)
   assert.equal((await readArrow(db))?.era, 3, 'above every era that was')
+})
+
+test('what was seen to be gone before the operator had looked stops nothing afterwards', async () => {
+  const db = await testDatabase()
+  const remembered = await advanceArrow(db)
+  await stopMoving(db, 'it lost commits', remembered)
+  assert.equal((await readArrow(db))?.stopped, 'it lost commits')
+  await markMadeSafe(db)
+  assert.equal(await beginEra(db), true)
+  // Another process saw the same, and comes to say so only now.
+  await stopMoving(db, 'it lost commits', remembered)
+  const resumed = await readArrow(db)
+  assert.equal(resumed?.stopped, null)
+  assert.ok(resumed)
+  await stopMoving(db, 'it lost others', resumed)
+  assert.equal((await readArrow(db))?.stopped, 'it lost others')
 })
 
 test('who sees that commits are lost, and dies before he says so, hides it from nobody', async () => {

@@ -45,7 +45,8 @@ const buildSerializer: Compilers['buildSerializer'] = (schemas, options) => {
 }
 
 /**
- * Reads the compilers themselves, which takes ten times as long as to compile a route: while an API waits for others at its start.
+ * Reads the compilers themselves, which takes ten times as long as to compile a route: before an API listens, for the first request
+ * would wait for them.
  *
  * @throws when the installation lacks them.
  */

@@ -4,20 +4,6 @@
  */
 import type { Type as TypeBox } from 'typebox'
 
-type Builders = Pick<
-  typeof TypeBox,
-  | 'Array'
-  | 'Boolean'
-  | 'Integer'
-  | 'Literal'
-  | 'Null'
-  | 'Number'
-  | 'Object'
-  | 'Optional'
-  | 'String'
-  | 'Unknown'
-  | 'Unsafe'
->
 type Options = Readonly<Record<string, unknown>>
 
 /** TypeBox's own mark, so that its objects and these hold each other's fields. Not in the schema's JSON, and not copied with it. */
@@ -44,4 +30,4 @@ const builders = {
 }
 
 // TypeBox's types promise a mark of each schema's kind too, by which its own functions know it again; nothing here calls those.
-export const Type = builders as unknown as Builders
+export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>

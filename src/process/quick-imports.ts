@@ -1,6 +1,6 @@
 /**
  * Beck's files name each other whole (`./ledger/post.sql.ts`), so there is nothing to look for when one imports another. Node
- * looks all the same, five thousand times in a start: for folders, for links, for the nearest `package.json`.
+ * looks all the same, thousands of times in a start: for folders, for links, for the nearest `package.json`.
  */
 import { registerHooks } from 'node:module'
 

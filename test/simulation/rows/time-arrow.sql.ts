@@ -33,13 +33,11 @@ export const readArrow: typeof real.readArrow = (db) =>
 
 export const stopMoving: typeof real.stopMoving = (db, reason, remembered) =>
   run(db, (tables) => {
-    const row = tables.timeArrow.get(ONLY)
-    const rememberedEra = Math.max(row?.rememberedEra ?? 1, row?.era ?? 1, remembered?.era ?? 1)
-    tables.timeArrow.set(ONLY, {
-      ...existing(tables.timeArrow, ONLY),
-      stopped: row?.stopped ?? reason,
-      rememberedEra,
-    })
+    const row = existing(tables.timeArrow, ONLY)
+    const era = remembered?.era ?? 1
+    if (row.era > era) return
+    const rememberedEra = Math.max(row.rememberedEra, row.era, era)
+    tables.timeArrow.set(ONLY, { ...row, stopped: row.stopped ?? reason, rememberedEra })
   })
 
 export const markMadeSafe: typeof real.markMadeSafe = (db) =>
