@@ -122,11 +122,15 @@ async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     const started = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     child = started
     let output = ''
+    let isListening = false
     const listening = Promise.withResolvers<void>()
+    // It tells of every request: what it told is kept for its end, and looked through until it listens.
     const collect = (chunk: Buffer) => {
       output += chunk.toString()
-      if (output.includes('Listening on')) listening.resolve()
-      else if (output.length > 20_000) output = output.slice(-10_000)
+      if (output.length > 20_000) output = output.slice(-10_000)
+      if (isListening || !output.includes('Listening on')) return
+      isListening = true
+      listening.resolve()
     }
     started.stdout.on('data', collect)
     started.stderr.on('data', collect)

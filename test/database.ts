@@ -8,15 +8,23 @@ export const TEMPLATES = { migrated: 'beck_template', wallets: 'beck_template_wa
 export type Template = keyof typeof TEMPLATES
 export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
-let cluster: Promise<string> | undefined
+/** Connection strings of the run's PostgreSQL. */
+export interface TestCluster {
+  /** Over TCP, as a Beck has it. */
+  readonly url: string
+  /** Over its Unix socket, which takes a fifth less of a processor: what tests themselves ask by. */
+  readonly socketUrl: string
+}
 
-/** Connection string of the run's PostgreSQL, which the first to ask for starts. */
-function clusterUrl(): Promise<string> {
+let cluster: Promise<TestCluster> | undefined
+
+/** The run's PostgreSQL, which the first to ask for starts. */
+function testCluster(): Promise<TestCluster> {
   cluster ??= askForCluster()
   return cluster
 }
 
-async function askForCluster(): Promise<string> {
+async function askForCluster(): Promise<TestCluster> {
   const door = process.env[TEST_CLUSTER_VARIABLE]
   if (!door)
     throw new Error(
@@ -25,7 +33,17 @@ async function askForCluster(): Promise<string> {
   const answer = await fetch(door)
   const text = await answer.text()
   if (!answer.ok) throw new Error(`the PostgreSQL of this test run did not start: ${text}`)
-  return text
+  return JSON.parse(text) as TestCluster
+}
+
+/** The same database, for the same user, over the Unix socket. */
+async function overSocket(url: string): Promise<string> {
+  const { username, password, pathname } = new URL(url)
+  const socket = new URL((await testCluster()).socketUrl)
+  socket.username = username
+  socket.password = password
+  socket.pathname = pathname
+  return socket.toString()
 }
 
 /** Creates a database and returns its URL; dropped when the test file ends. `template: null` gives an empty one. */
@@ -36,7 +54,7 @@ export async function testDatabaseUrl(options: { template?: Template | null } = 
     `create database ${name}${template ? ` template ${TEMPLATES[template]} strategy file_copy` : ''}`,
   )
   after(() => asAdmin(`drop database if exists ${name} with (force)`))
-  const url = new URL(await clusterUrl())
+  const url = new URL((await testCluster()).url)
   url.pathname = `/${name}`
   return url.toString()
 }
@@ -46,13 +64,13 @@ export async function testDatabase(
   options: { connectionsMax?: number; template?: Template } = {},
 ): Promise<Database & { readonly url: string }> {
   const url = await testDatabaseUrl({ template: options.template ?? 'migrated' })
-  const db = openDatabase({ url, connectionsMax: options.connectionsMax ?? 10 })
+  const db = openDatabase({ url: await overSocket(url), connectionsMax: options.connectionsMax ?? 10 })
   after(() => db.close())
   return { ...db, url }
 }
 
 async function asAdmin(statement: string): Promise<void> {
-  const admin = openDatabase({ url: await clusterUrl(), connectionsMax: 1 })
+  const admin = openDatabase({ url: (await testCluster()).socketUrl, connectionsMax: 1 })
   try {
     await admin.query(statement)
   } finally {
@@ -66,7 +84,7 @@ export async function databaseAs(url: string, role: string): Promise<Database & 
   as.username = `test_${randomBytes(8).toString('hex')}`
   as.password = 'secret'
   await asAdmin(`create role ${as.username} login password 'secret' in role ${role}`)
-  const db = openDatabase({ url: as.toString(), connectionsMax: 10 })
+  const db = openDatabase({ url: await overSocket(as.toString()), connectionsMax: 10 })
   after(async () => {
     await db.close()
     await asAdmin(`drop role ${as.username}`)

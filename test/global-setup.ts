@@ -2,16 +2,15 @@
  * One real PostgreSQL for the whole test run, with migrated templates that each test file clones. It is started when
  * the first test asks for it, so that a test of pure code waits for none.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Database } from '../src/db/database.ts'
-import { TEMPLATES, TEST_CLUSTER_VARIABLE } from './database.ts'
+import { TEMPLATES, TEST_CLUSTER_VARIABLE, type TestCluster } from './database.ts'
 
-interface Running {
-  readonly url: string
+interface Running extends TestCluster {
   stop(): Promise<void>
 }
 
@@ -22,7 +21,7 @@ export async function globalSetup(): Promise<void> {
   server = createServer((_, response) => {
     starting ??= startCluster()
     starting.then(
-      ({ url }) => response.end(url),
+      ({ url, socketUrl }) => response.end(JSON.stringify({ url, socketUrl } satisfies TestCluster)),
       (error) => response.writeHead(500).end(String(error)),
     )
   })
@@ -46,6 +45,13 @@ async function startCluster(): Promise<Running> {
       import('./wallet.ts'),
     ])
   const folder = await mkdtemp(join(tmpdir(), 'beck-test-'))
+  // PostgreSQL's user is another one than root.
+  await chmod(folder, 0o711)
+  const sockets = join(folder, 'sockets')
+  await mkdir(sockets)
+  await chmod(sockets, 0o777)
+  const access = join(folder, 'pg_hba.conf')
+  await writeFile(access, 'local all all trust\nhost all all 127.0.0.1/32 trust\n')
   // Crash safety of the server itself is not under test here; durability is switched off for speed.
   const settings = [
     'fsync=off',
@@ -55,8 +61,11 @@ async function startCluster(): Promise<Running> {
     'shared_buffers=256MB',
     // No database lives long enough to be worth it.
     'autovacuum=off',
+    // A run opens thousands of connections; to prove a password takes both sides longer than most tests' statements.
+    `hba_file=${access}`,
+    `unix_socket_directories=${sockets}`,
   ]
-  const cluster = await start({ dataDir: folder, settings })
+  const cluster = await start({ dataDir: join(folder, 'data'), settings })
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
   const make = async (name: string, from: string, fill: (db: Database) => Promise<unknown>) => {
     await admin.query(`create database ${name} template ${from} strategy file_copy`)
@@ -69,8 +78,10 @@ async function startCluster(): Promise<Running> {
     fillTestWallets(db, { freshPerChain: TEMPLATE_FRESH }),
   )
   await admin.close()
+  const url = cluster.url('postgres')
   return {
-    url: cluster.url('postgres'),
+    url,
+    socketUrl: url.replace('127.0.0.1', encodeURIComponent(sockets)),
     async stop() {
       await cluster.stop()
       await rm(folder, { recursive: true, force: true })

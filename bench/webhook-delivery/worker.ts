@@ -1,5 +1,5 @@
 /** The deliverer in a process of its own, so that its memory is nobody else's. */
-import { keepYoungSpaceSmall } from '../../src/core/give-back-memory.ts'
+import { boundYoungSpace } from '../../src/core/give-back-memory.ts'
 import { SILENT } from '../../src/core/log.ts'
 import { openSecrets } from '../../src/core/secrets.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -24,7 +24,7 @@ process.on('message', async (message: Prepare | { start: true } | { stop: true }
     const db = openDatabase({ url })
     const secrets = openSecrets(Buffer.from(key, 'hex'))
     const settings = { webhookAllowPrivate: true }
-    keepYoungSpaceSmall()
+    boundYoungSpace()
     loop = startDeliverer({ db, secrets, log: SILENT, settings }, { inFlightMax, sender: { ca } })
   } else {
     // The most the process ever held, in kilobytes.

@@ -17,7 +17,10 @@ const COUNT = 30_000
 /** Small, so that there are many rungs, of which the grid has every second, and many turns. */
 const SMALL = { rung: 300, countedAtOnce: 5_000, rungsMax: 60 }
 
-/** Few values of each column, so that there are many equals, also in time; of two months that end now. */
+/**
+ * Few values of each column, so that there are many equals, also in time, and two states of a coin, for each pair is a grid of its
+ * own; of two months that end now.
+ */
 await db.transaction(async (tx) => {
   await tx.query(
     `insert into payments
@@ -25,7 +28,7 @@ await db.transaction(async (tx) => {
        jsonb_populate_record(p, jsonb_build_object('id', case when n % 3 = 0 then gen_random_uuid() else uuidv7() end,
        'created_at', now() - make_interval(hours => n * 7919 % 1440),
        'asset', (array['BTC','LTC','ETH','USDC','USDT'])[1 + n % 5],
-       'status', (array['pending','expired','failed','expired','cancelled','expired'])[1 + n * 31 % 6],
+       'status', (array['pending','expired','failed','expired','cancelled','expired'])[1 + n % 10 % 6],
        'net_minor', n * 13 % 7, 'fee_minor', p.fiat_minor - n * 13 % 7)) made
      where p.id = $1`,
     [model.id, COUNT],
@@ -225,7 +228,7 @@ async function checkGrid(rung: number): Promise<void> {
   )
   const [{ cells, wrong, isAll, slice, rungs, ofAccount } = assert.fail()] = rows
   assert.ok(
-    cells >= 20n && wrong === 0n && isAll,
+    cells >= 10n && wrong === 0n && isAll,
     `${wrong} of ${cells} cells are wrong; all are counted: ${isAll}`,
   )
   assert.ok(rungs <= SMALL.rungsMax, `${rungs} rungs`)
@@ -459,6 +462,20 @@ test('a count that comes between two statements of a page does not shift it', as
   await between(/ as total/, again(500), ofAmounts)
 })
 
+test('counts that do not fit are made anew', async () => {
+  await db.query(`update daily_payments set payments = 0 where account_id = $1`, [account.id])
+  await change(`id::text like '%c'`, `status = 'failed'`)
+  await db.query(
+    `update payment_ranks set made_before = made_before - interval '2 hours' where account_id = $1`,
+    [account.id],
+  )
+  assert.equal(await rankNext(gateway), true)
+  await check('without counts')
+  while (await rankNext(gateway)) {}
+  await checkCounts(RUNG)
+  await check('anew')
+})
+
 test('newer payments stand behind every rung of their amount, however it changed with time', async () => {
   // Another amount each day; the last one is in the middle of them.
   const amount = '(extract(epoch from now() - created_at)::bigint / 100_000 + 26) % 52 + 1'
@@ -481,19 +498,4 @@ test('newer payments stand behind every rung of their amount, however it changed
       )
     }
   }
-  while (await rankPayments(db, account.id, SMALL)) {}
-})
-
-test('counts that do not fit are made anew', async () => {
-  await db.query(`update daily_payments set payments = 0 where account_id = $1`, [account.id])
-  await change(`id::text like '%c'`, `status = 'failed'`)
-  await db.query(
-    `update payment_ranks set made_before = made_before - interval '2 hours' where account_id = $1`,
-    [account.id],
-  )
-  assert.equal(await rankNext(gateway), true)
-  await check('without counts')
-  while (await rankNext(gateway)) {}
-  await checkCounts(RUNG)
-  await check('anew')
 })
