@@ -1,4 +1,5 @@
 /** A database of its own for each test file, cloned from the migrated template in milliseconds. */
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { type Database, openDatabase } from '../src/db/database.ts'
@@ -36,10 +37,12 @@ async function askForCluster(): Promise<TestCluster> {
   return JSON.parse(text) as TestCluster
 }
 
-/** The same database, for the same user, over the Unix socket. */
+/** The same database of the run's PostgreSQL, for the same user, over the Unix socket. */
 async function overSocket(url: string): Promise<string> {
-  const { username, password, pathname } = new URL(url)
-  const socket = new URL((await testCluster()).socketUrl)
+  const { username, password, pathname, host } = new URL(url)
+  const cluster = await testCluster()
+  assert.equal(host, new URL(cluster.url).host)
+  const socket = new URL(cluster.socketUrl)
   socket.username = username
   socket.password = password
   socket.pathname = pathname

@@ -44,14 +44,16 @@ async function startCluster(): Promise<Running> {
       import('../src/db/migrate.ts'),
       import('./wallet.ts'),
     ])
-  const folder = await mkdtemp(join(tmpdir(), 'beck-test-'))
-  // PostgreSQL's user is another one than root.
+  // A socket's path has a hundred characters.
+  const folder = await mkdtemp(join(tmpdir(), 'pg-'))
+  // PostgreSQL's user is another one than root, and whoever else is here may neither ask it nor take its socket away.
   await chmod(folder, 0o711)
-  const sockets = join(folder, 'sockets')
+  const sockets = join(folder, 's')
   await mkdir(sockets)
-  await chmod(sockets, 0o777)
+  await chmod(sockets, 0o1777)
   const access = join(folder, 'pg_hba.conf')
   await writeFile(access, 'local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n')
+  await chmod(access, 0o644)
   // Crash safety of the server itself is not under test here; durability is switched off for speed.
   const settings = [
     'fsync=off',
@@ -64,6 +66,7 @@ async function startCluster(): Promise<Running> {
     // Over TCP a password is asked for, as of a Beck. To prove it thousands of times takes longer than most tests' statements.
     `hba_file=${access}`,
     `unix_socket_directories=${sockets}`,
+    'unix_socket_permissions=0700',
   ]
   const cluster = await start({ dataDir: join(folder, 'data'), settings })
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })

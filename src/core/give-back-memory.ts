@@ -29,10 +29,12 @@ export function giveBackMemory({ youngSpaceGrows }: { readonly youngSpaceGrows: 
 }
 
 /**
- * From now on the space for young objects grows to {@link YOUNG_BYTES_MAX} and no further. With thousands of deliveries in flight
- * it would grow to its full size, and hold as garbage what a smaller one had collected long before: a third of such a process.
- * It is for what nobody waits for, since each collection of young objects halts all else, if only for a moment. A space that
- * may not grow at all is no bargain: V8 shrinks it to a megabyte when it has time, and half of a busy process is collecting then.
+ * From now on the space for young objects grows to {@link YOUNG_BYTES_MAX}; what one turn of the event loop makes, as where a block is
+ * read, takes it further until V8 has time to shrink it. With thousands of deliveries in flight it would grow to its full size,
+ * and hold as garbage what a smaller one had collected long before: a third of such a process. It is for what nobody waits
+ * for, since each collection of young objects halts all else, if only for a moment. A space that may never grow is no bargain:
+ * V8 shrinks it to a megabyte, and a busy process then spends a fifth of its time on collecting. Threads have spaces of their
+ * own, which grow while this one may.
  */
 export function boundYoungSpace(): void {
   let grows = true

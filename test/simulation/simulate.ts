@@ -8,7 +8,7 @@
  *   npm run simulate -- --seed=7 --only=3,19 --tell   of it these steps alone: the fewest that a finding was seen to need
  *   npm run simulate -- --mutation=hold-forgotten a rule broken on purpose, which has to be noticed
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Report } from './run-stories.ts'
@@ -56,6 +56,8 @@ export async function simulate({
   }
 }
 
+const running = new Set<ChildProcess>()
+
 function runStories(options: readonly string[]): Promise<Report> {
   const here = (file: string) => new URL(file, import.meta.url).pathname
   const child = spawn(
@@ -65,6 +67,7 @@ function runStories(options: readonly string[]): Promise<Report> {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   )
+  running.add(child)
   const output: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => {
     output.push(chunk)
@@ -72,6 +75,7 @@ function runStories(options: readonly string[]): Promise<Report> {
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => {
+      running.delete(child)
       const lines = Buffer.concat(output).toString().trim().split('\n')
       if (options.includes('--tell')) process.stdout.write(`${lines.slice(0, -1).join('\n')}\n`)
       if (code === 0) resolve(JSON.parse(lines.at(-1) ?? ''))
@@ -91,6 +95,11 @@ async function main(): Promise<void> {
       tell: { type: 'boolean', default: false },
     },
   })
+  // Whoever ends the simulation ends its stories.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => {
+      for (const child of running) child.kill(signal)
+    })
   const began = performance.now()
   const report = values.tell
     ? await runStories([
