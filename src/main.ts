@@ -143,7 +143,7 @@ export async function runBeck(
     const first = runs('api')
       ? await takeFirstSteps(gateway, { showsSecrets, isForTrying: isForTrying(config) })
       : NO_FIRST_STEPS
-    giveBackMemory({ youngSpaceGrows: runs('api') })
+    giveBackMemory({ boundsYoungSpace: !runs('api') })
     return { first, wake, stop }
   } catch (error) {
     await stop()

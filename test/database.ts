@@ -9,17 +9,17 @@ export const TEMPLATES = { migrated: 'beck_template', wallets: 'beck_template_wa
 export type Template = keyof typeof TEMPLATES
 export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
-/** Connection strings of the run's PostgreSQL. */
+/** The run's PostgreSQL. */
 export interface TestCluster {
-  /** Over TCP, as a Beck has it. */
+  /** Connection string over TCP, as a Beck has it. */
   readonly url: string
-  /** Over its Unix socket, which takes a fifth less of a processor: what tests themselves ask by. */
-  readonly socketUrl: string
+  /** Folder of its Unix socket, which takes a fifth less of a processor: what tests themselves ask by. */
+  readonly sockets: string
 }
 
 let cluster: Promise<TestCluster> | undefined
 
-/** The run's PostgreSQL, which the first to ask for starts. */
+/** Started for the first who asks. */
 function testCluster(): Promise<TestCluster> {
   cluster ??= askForCluster()
   return cluster
@@ -39,14 +39,10 @@ async function askForCluster(): Promise<TestCluster> {
 
 /** The same database of the run's PostgreSQL, for the same user, over the Unix socket. */
 async function overSocket(url: string): Promise<string> {
-  const { username, password, pathname, host } = new URL(url)
   const cluster = await testCluster()
-  assert.equal(host, new URL(cluster.url).host)
-  const socket = new URL(cluster.socketUrl)
-  socket.username = username
-  socket.password = password
-  socket.pathname = pathname
-  return socket.toString()
+  const { host, hostname } = new URL(cluster.url)
+  assert.equal(new URL(url).host, host)
+  return url.replace(hostname, encodeURIComponent(cluster.sockets))
 }
 
 /** Creates a database and returns its URL; dropped when the test file ends. `template: null` gives an empty one. */
@@ -73,7 +69,7 @@ export async function testDatabase(
 }
 
 async function asAdmin(statement: string): Promise<void> {
-  const admin = openDatabase({ url: (await testCluster()).socketUrl, connectionsMax: 1 })
+  const admin = openDatabase({ url: await overSocket((await testCluster()).url), connectionsMax: 1 })
   try {
     await admin.query(statement)
   } finally {

@@ -21,7 +21,7 @@ export async function globalSetup(): Promise<void> {
   server = createServer((_, response) => {
     starting ??= startCluster()
     starting.then(
-      ({ url, socketUrl }) => response.end(JSON.stringify({ url, socketUrl } satisfies TestCluster)),
+      ({ url, sockets }) => response.end(JSON.stringify({ url, sockets } satisfies TestCluster)),
       (error) => response.writeHead(500).end(String(error)),
     )
   })
@@ -81,10 +81,9 @@ async function startCluster(): Promise<Running> {
     fillTestWallets(db, { freshPerChain: TEMPLATE_FRESH }),
   )
   await admin.close()
-  const url = cluster.url('postgres')
   return {
-    url,
-    socketUrl: url.replace('127.0.0.1', encodeURIComponent(sockets)),
+    url: cluster.url('postgres'),
+    sockets,
     async stop() {
       await cluster.stop()
       await rm(folder, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
  * What a start leaves behind: a quarter of the heap is garbage then, and the space for young objects has grown to its full
- * size (48 MB) while modules were read. V8 would keep both until there is work enough to look; a process that waits for work
+ * size while modules were read. V8 would keep both until there is work enough to look; a process that waits for work
  * would hold them for days.
  *
  * @see https://nodejs.org/api/v8.html#v8setflagsfromstringflags
@@ -17,10 +17,10 @@ const YOUNG_BYTES_MAX = 16 * 2 ** 20
 /**
  * Soon, once: it takes a tenth of a second, in which nothing else is done.
  *
- * @param options.youngSpaceGrows - False for {@link boundYoungSpace}.
+ * @param options.boundsYoungSpace - Where nobody waits for what the process does: {@link boundYoungSpace}.
  */
-export function giveBackMemory({ youngSpaceGrows }: { readonly youngSpaceGrows: boolean }): void {
-  if (!youngSpaceGrows) boundYoungSpace()
+export function giveBackMemory({ boundsYoungSpace }: { readonly boundsYoungSpace: boolean }): void {
+  if (boundsYoungSpace) boundYoungSpace()
   setTimeout(() => {
     setFlagsFromString('--expose-gc')
     const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')

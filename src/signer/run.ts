@@ -54,7 +54,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     concerns: () => [...concerns.values()],
   })
   try {
-    giveBackMemory({ youngSpaceGrows: true })
+    giveBackMemory({ boundsYoungSpace: false })
     const simulated = keepSimulated(scene)
     const isWhole = await runSide(scene, 'live').finally(() => stopping.abort())
     await simulated
