@@ -178,8 +178,9 @@ const MARK_CONFIRMED = overRows(
 )
 
 /**
- * The ledger took it in (with the number of this booking), or gave it back: then no sweep takes it any more, for it may come to
- * its address again after the sweep.
+ * The ledger took it in (with the number of this booking), and it is confirmed; or gave it back: then no sweep takes it any more, for
+ * it may come to its address again after the sweep. One update says both: a row that a transaction changes twice has its foreign keys
+ * looked up again.
  */
 export async function markBooked(
   tx: Tx,
@@ -194,6 +195,6 @@ const MARK_BOOKED = overRows(
   (
     rows,
   ) => `update deposits d set booked = r.booked, bookings = bookings + case when r.booked then 1 else 0 end,
-      sweep = case when r.booked then d.sweep end
+      status = case when r.booked then 'confirmed' else d.status end, sweep = case when r.booked then d.sweep end
     from ${rows} where d.account_id = r.account_id and d.id = r.id`,
 )

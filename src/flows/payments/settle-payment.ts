@@ -103,7 +103,7 @@ export async function settlePayment(
 
 const readTime = (tx: Tx): Promise<Date> => readShared(tx, 'time', () => readDatabaseTime(tx))
 
-/** A deposit counts for good once its confirmations are there, until its block is taken away. */
+/** A deposit counts for good once its confirmations are there, until its block is taken away. Its booking, where one follows, says it. */
 async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: number): Promise<Deposit[]> {
   const confirmed: Deposit[] = []
   for (const deposit of deposits) {
@@ -111,8 +111,9 @@ async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: 
       deposit.status === 'seen' &&
       deposit.blockHeight !== null &&
       tipHeight - deposit.blockHeight + 1 >= deposit.requiredConfirmations
-    if (reached) await markConfirmed(tx, deposit)
-    confirmed.push(reached ? { ...deposit, status: 'confirmed' } : deposit)
+    const now: Deposit = reached ? { ...deposit, status: 'confirmed' } : deposit
+    if (reached && !isToBook(now)) await markConfirmed(tx, now)
+    confirmed.push(now)
   }
   return confirmed
 }

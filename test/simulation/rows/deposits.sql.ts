@@ -151,7 +151,11 @@ export const markBooked: typeof real.markBooked = (tx, of, booked) =>
     change(
       tables,
       (row) => row.id === of.id,
-      (row) => ({ booked, bookings: row.bookings + (booked ? 1 : 0) }),
+      (row) => ({
+        booked,
+        bookings: row.bookings + (booked ? 1 : 0),
+        status: booked ? 'confirmed' : row.status,
+      }),
     )
     if (!booked) for (const [key, row] of tables.deposits) if (row.id === of.id) tables.sweptBy.delete(key)
   })
