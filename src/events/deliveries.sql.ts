@@ -52,6 +52,9 @@ export interface ClaimOptions {
  * Rows are locked in no order and never waited for. Those of an endpoint that is off are cancelled here: an event
  * may have been announced in the moment in which its endpoint was deleted.
  *
+ * It is planned in 4 ms and runs in 7. Prepared, whole lives of payments were slower all the same (345 and 356 a second in place of
+ * 397 and 413): PostgreSQL keeps a plan for the tables of the moment in which it was made.
+ *
  * In one piece: one statement.
  */
 export async function claimDeliveries(db: Queryable, options: ClaimOptions): Promise<ClaimedDelivery[]> {
