@@ -19,12 +19,28 @@ export interface TestGateway extends Gateway {
   readonly woken: Queue[]
 }
 
+/** Who asks for fewer wants to run out of them. */
+const FEW = 8
+
+/**
+ * @param options.freshPerChain - Fresh addresses of each chain, at least; exactly so many with `chains`, or when they are fewer than
+ *   eight.
+ */
 export async function testGateway(
-  options: { freshPerChain?: number; connectionsMax?: number; chains?: readonly ChainName[] } = {},
+  options: {
+    freshPerChain?: number
+    connectionsMax?: number
+    chains?: readonly ChainName[]
+    prepares?: boolean
+  } = {},
 ): Promise<TestGateway> {
-  const { chains, freshPerChain = TEMPLATE_FRESH, connectionsMax = 10 } = options
-  const isAsTemplate = !chains && freshPerChain >= TEMPLATE_FRESH
-  const db = await testDatabase({ connectionsMax, template: isAsTemplate ? 'wallets' : 'migrated' })
+  const { chains, freshPerChain = TEMPLATE_FRESH, connectionsMax = 10, prepares = true } = options
+  const isAsTemplate = !chains && freshPerChain >= FEW
+  const db = await testDatabase({
+    connectionsMax,
+    template: isAsTemplate ? 'wallets' : 'migrated',
+    prepares,
+  })
   if (!isAsTemplate) await fillTestWallets(db, { freshPerChain, ...(chains ? { chains } : {}) })
   else if (freshPerChain > TEMPLATE_FRESH) await freshenTestWallets(db, freshPerChain)
   const woken: Queue[] = []

@@ -37,13 +37,17 @@ export async function globalTeardown(): Promise<void> {
 
 async function startCluster(): Promise<Running> {
   // Read here, for a run of pure tests needs none of it.
-  const [{ startCluster: start }, { openDatabase }, { migrate }, { fillTestWallets, TEMPLATE_FRESH }] =
-    await Promise.all([
-      import('../src/db/embedded/embedded.ts'),
-      import('../src/db/database.ts'),
-      import('../src/db/migrate.ts'),
-      import('./wallet.ts'),
-    ])
+  const [
+    { startCluster: start },
+    { openDatabase },
+    { migrate },
+    { fillTestWallets, TEMPLATE_CHANGE, TEMPLATE_FRESH },
+  ] = await Promise.all([
+    import('../src/db/embedded/embedded.ts'),
+    import('../src/db/database.ts'),
+    import('../src/db/migrate.ts'),
+    import('./wallet.ts'),
+  ])
   // A socket's path has a hundred characters.
   const folder = await mkdtemp(join(tmpdir(), 'pg-'))
   // PostgreSQL's user is another one than root, and whoever else is here may neither ask it nor take its socket away.
@@ -78,7 +82,7 @@ async function startCluster(): Promise<Running> {
   }
   await make(TEMPLATES.migrated, 'template0', migrate)
   await make(TEMPLATES.wallets, TEMPLATES.migrated, (db) =>
-    fillTestWallets(db, { freshPerChain: TEMPLATE_FRESH }),
+    fillTestWallets(db, { freshPerChain: TEMPLATE_FRESH, change: TEMPLATE_CHANGE }),
   )
   await admin.close()
   return {

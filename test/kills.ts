@@ -83,7 +83,7 @@ export interface KillRange {
 }
 
 export async function openKillRange(chain: SimulatedChainName): Promise<KillRange> {
-  const base = await testGateway({ freshPerChain: 8 })
+  const base = await testGateway()
   const gateway = { ...base, settings: { ...base.settings, confirmations: KILL_CONFIRMATIONS } }
   const { db } = gateway
   const account = await testAccount(gateway)

@@ -44,7 +44,7 @@ export async function openScene(
   config: Partial<Signer['config']> = {},
   options: { readonly users?: 'one' | 'apart' } = {},
 ): Promise<Scene> {
-  const gateway = await testGateway({ freshPerChain: 8 })
+  const gateway = await testGateway()
   const scene = await setScene(gateway, config)
   if (options.users !== 'apart') return scene
   const server = await databaseAs(gateway.db.url, SERVER_ROLE)

@@ -20,7 +20,7 @@ export const PAYOUT_CONFIRMATIONS = { 'sim-bitcoin': 2, 'sim-litecoin': 6, 'sim-
 export type PayoutStory = Awaited<ReturnType<typeof tellPayouts>>
 
 export async function tellPayouts(chain: SimulatedChainName) {
-  const story = await tellStory({ chain, freshPerChain: 12 })
+  const story = await tellStory({ chain })
   const { gateway, account, port } = story
   const signer = await testSigner(gateway, [chain])
   const turn = async () => {

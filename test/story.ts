@@ -51,7 +51,8 @@ export async function tellStory(
   options: { chain?: SimulatedChainName; freshPerChain?: number } = {},
 ): Promise<Story> {
   const chain = options.chain ?? 'sim-litecoin'
-  const gateway = await testGateway({ freshPerChain: options.freshPerChain ?? 8 })
+  const { freshPerChain } = options
+  const gateway = await testGateway(freshPerChain === undefined ? {} : { freshPerChain })
   const account = await testAccount(gateway)
   const storage = createMemoryStorage({ chain, seed: 'story', now: () => Date.now() })
   await storage.change((store) => mine(store, 3))

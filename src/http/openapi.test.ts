@@ -169,7 +169,7 @@ test('additions break nobody', () => {
 })
 
 test('the document and the reference are served to anybody, and the page loads nothing from anywhere', async () => {
-  const app = await testApp(await testGateway({ freshPerChain: 0 }))
+  const app = await testApp(await testGateway())
   const served = await app.inject('/openapi.json')
   assert.deepEqual(served.json(), clone())
   const page = await app.inject('/docs')

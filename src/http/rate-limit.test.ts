@@ -76,7 +76,7 @@ test('a counter lets the limit pass in each window', () => {
   assert.equal(counter.count('a'), 0)
 })
 
-const gateway = await testGateway({ freshPerChain: 0 })
+const gateway = await testGateway()
 
 test('every answer to a key says what is left, and one too many is answered with 429', async () => {
   const app = await testApp(gateway, { rateLimit: { perSecond: 1, burst: 3 } })

@@ -128,7 +128,7 @@ test('a payment leads to the calls that named it, by an index, and to those of w
 })
 
 test('a database that does not answer costs entries, never an answer, and closing writes what waits', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const { id: accountId } = await testAccount(gateway)
   const warned: object[] = []
   const log = { ...SILENT, warn: (fields: object) => void warned.push(fields) }
@@ -152,7 +152,7 @@ test('a database that does not answer costs entries, never an answer, and closin
 })
 
 test('after seven days a call is forgotten; a busy account is counted up to a bound', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const { id: accountId } = await testAccount(gateway)
   const week = 7 * 86_400_000
   await insertRequests(gateway.db, [

@@ -5,7 +5,7 @@ import { rowsRead } from '../../test/rows-read.ts'
 import { impatient, type Statement, watched } from '../../test/watched-database.ts'
 import { listPayments, listPaymentsInFull, PAYMENT_SORTS } from './list-payments.sql.ts'
 
-const gateway = await testGateway()
+const gateway = await testGateway({ prepares: false })
 const { db } = gateway
 const account = await testAccount(gateway)
 const model = await testPayment(gateway, account, { customerEmail: 'Ann@shop.example' })

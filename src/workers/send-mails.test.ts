@@ -50,7 +50,7 @@ const makeDue = (gateway: TestGateway) =>
   gateway.db.query(`update mails set next_attempt_at = now() where status = 'queued'`)
 
 test('a mail goes out over STARTTLS, signed in, once, and its text is gone from the database then', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer()
   const { loop, lines } = mailer(gateway, serverAt(server.port), { ca: server.ca })
   await queue(gateway, 'ada@example.com')
@@ -70,7 +70,7 @@ test('a mail goes out over STARTTLS, signed in, once, and its text is gone from 
 })
 
 test('TLS from the first byte, and on no terms a certificate that nobody vouches for', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer({ isTls: true })
   const blind = mailer(gateway, serverAt(server.port, { isTls: true }))
   await queue(gateway, 'tls@example.com')
@@ -85,7 +85,7 @@ test('TLS from the first byte, and on no terms a certificate that nobody vouches
 })
 
 test('a server that hides STARTTLS is told neither password nor mail, unless it is this machine', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer({ hidesStartTls: true })
   const strict = mailer(gateway, serverAt(server.port))
   await queue(gateway, 'plain@example.com')
@@ -102,7 +102,7 @@ test('a server that hides STARTTLS is told neither password nor mail, unless it 
 })
 
 test('a dead server is tried again later, ever more rarely; the mail goes out once it is back', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const port = await freePort()
   const { lines } = mailer(gateway, serverAt(port, { needsStartTls: false, user: null }))
   await queue(gateway, 'late@example.com')
@@ -138,7 +138,7 @@ test('a dead server is tried again later, ever more rarely; the mail goes out on
 })
 
 test('what is too old to be of use is given up, and its text goes', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   await queue(gateway, 'old@example.com')
   await gateway.db.query(`update mails set expires_at = now() + interval '10 seconds'`)
   mailer(gateway, serverAt(await freePort()))
@@ -151,7 +151,7 @@ test('what is too old to be of use is given up, and its text goes', async () => 
 })
 
 test('what went stale in the queue is not sent', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer()
   await queue(gateway, 'stale@example.com')
   await gateway.db.query(`update mails set expires_at = now()`)
@@ -166,7 +166,7 @@ test('what went stale in the queue is not sent', async () => {
 })
 
 test('a mail that was sealed with a lost key is given up, told, and holds up no other', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer()
   const lost = openSecrets(Buffer.alloc(32, 9))
   for (let number = 0; number < 6; number++)
@@ -184,7 +184,7 @@ test('a mail that was sealed with a lost key is given up, told, and holds up no 
 })
 
 test('a recipient who is refused for good is not tried again; one who is refused for now is', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const server = await openMailServer({
     refuse: (to) => (to.startsWith('gone') ? 550 : to.startsWith('full') ? 452 : null),
   })
@@ -204,7 +204,7 @@ test('a recipient who is refused for good is not tried again; one who is refused
 })
 
 test('a server that takes the connection and says nothing holds nobody up; stopping counts no attempt', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const sockets = new Set<Socket>()
   const silent = createServer((socket) => void sockets.add(socket))
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -237,7 +237,7 @@ test('the doctor says whether the mail server lets Beck in', async () => {
 })
 
 test('nobody gets two mails of one cause', async () => {
-  const gateway = await testGateway({ freshPerChain: 0 })
+  const gateway = await testGateway()
   const draft = {
     cause: 'act:1',
     kind: 'notice',

@@ -6,7 +6,7 @@ import { tellStory } from '../../../test/story.ts'
 import { countIssuedLately } from '../../wallets/address-pool.sql.ts'
 
 test('what the chain shows paid and nobody remembers handing out withholds all that came before it', async () => {
-  const story = await tellStory({ freshPerChain: 8 })
+  const story = await tellStory()
   const { db } = story.gateway
   const known = await testPayment(story.gateway, story.account)
   const { rows } = await db.query<{ address: string; position: bigint }>(

@@ -9,7 +9,7 @@ import { rankNext } from '../../workers/rank-payments.ts'
 import { listPayments, listPaymentsInFull } from '../list-payments.sql.ts'
 import { findAccountToRank, forgetRanks, RUNG, rankPayments } from './payment-ranks.sql.ts'
 
-const gateway = await testGateway()
+const gateway = await testGateway({ prepares: false })
 const { db } = gateway
 const account = await testAccount(gateway)
 const model = await testPayment(gateway, account, { customerEmail: 'ann@shop.example' })

@@ -7,7 +7,7 @@ import type { ListQuery } from '../../db/list-filters.ts'
 import { listPayments } from '../list-payments.sql.ts'
 import { forgetRanks, rankPayments } from './payment-ranks.sql.ts'
 
-const gateway = await testGateway()
+const gateway = await testGateway({ prepares: false })
 const { db } = gateway
 const account = await testAccount(gateway)
 const model = await testPayment(gateway, account, {})
