@@ -69,7 +69,7 @@ export async function testDatabase(
   const url = await testDatabaseUrl({ template: options.template ?? 'migrated' })
   const db = openDatabase({ url: await overSocket(url), connectionsMax: options.connectionsMax ?? 10 })
   after(() => db.close())
-  return { ...((options.prepares ?? true) ? preparing(db) : db), url }
+  return { ...(options.prepares === false ? db : preparing(db)), url }
 }
 
 async function asAdmin(statement: string): Promise<void> {

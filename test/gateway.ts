@@ -34,13 +34,9 @@ export async function testGateway(
     prepares?: boolean
   } = {},
 ): Promise<TestGateway> {
-  const { chains, freshPerChain = TEMPLATE_FRESH, connectionsMax = 10, prepares = true } = options
+  const { chains, freshPerChain = TEMPLATE_FRESH, ...ofDatabase } = options
   const isAsTemplate = !chains && freshPerChain >= FEW
-  const db = await testDatabase({
-    connectionsMax,
-    template: isAsTemplate ? 'wallets' : 'migrated',
-    prepares,
-  })
+  const db = await testDatabase({ ...ofDatabase, template: isAsTemplate ? 'wallets' : 'migrated' })
   if (!isAsTemplate) await fillTestWallets(db, { freshPerChain, ...(chains ? { chains } : {}) })
   else if (freshPerChain > TEMPLATE_FRESH) await freshenTestWallets(db, freshPerChain)
   const woken: Queue[] = []

@@ -17,7 +17,7 @@ import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { chainKeys, type Vault } from '../src/signer/vault.ts'
 import { fillAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { pollPayouts } from '../src/workers/pay-out.ts'
-import { TEST_SECRETS, testMode, testRoot } from './wallet.ts'
+import { TEMPLATE_CHANGE, TEST_SECRETS, testMode, testRoot } from './wallet.ts'
 
 /** A signer with the test seed's keys and a journal of its own. */
 export async function testSigner(
@@ -58,5 +58,5 @@ export async function payOnce(gateway: Gateway, port: ChainPort): Promise<void> 
   await broadcastSigned(gateway, port)
   await rehearsePayouts(gateway, port, rates)
   await pollPayouts(gateway, port, rates)
-  await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: 8 })
+  await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: TEMPLATE_CHANGE })
 }

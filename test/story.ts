@@ -50,9 +50,8 @@ export interface Story {
 export async function tellStory(
   options: { chain?: SimulatedChainName; freshPerChain?: number } = {},
 ): Promise<Story> {
-  const chain = options.chain ?? 'sim-litecoin'
-  const { freshPerChain } = options
-  const gateway = await testGateway(freshPerChain === undefined ? {} : { freshPerChain })
+  const { chain = 'sim-litecoin', ...ofGateway } = options
+  const gateway = await testGateway(ofGateway)
   const account = await testAccount(gateway)
   const storage = createMemoryStorage({ chain, seed: 'story', now: () => Date.now() })
   await storage.change((store) => mine(store, 3))

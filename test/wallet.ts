@@ -31,6 +31,7 @@ export const testXpub = (chain: ChainName): string => testAccountKey(chain).publ
  * to begin, deriving some more took 99.
  */
 export const TEMPLATE_FRESH = 16
+/** As many as the payer of stories keeps ahead. */
 export const TEMPLATE_CHANGE = 8
 const CHANGE = 4
 
