@@ -73,8 +73,12 @@ export async function lockPayments(
   )
 }
 
-/** Everything about a payment that its life changes. */
-export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
+/**
+ * Everything about a payment that its life changes.
+ *
+ * @param settled - It was decided about: it leaves the settle queue.
+ */
+export async function updatePayment(tx: Tx, payment: Payment, settled?: 'decided'): Promise<void> {
   await runRows(tx, UPDATE, [
     {
       account_id: payment.accountId,
@@ -90,6 +94,7 @@ export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
       recovered_atoms: payment.recoveredAtoms,
       spent_minor: payment.spentMinor,
       settlements: payment.settlements,
+      is_decided: settled === 'decided',
     },
   ])
 }
@@ -109,11 +114,12 @@ const UPDATE = overRows(
     recovered_atoms: 'numeric',
     spent_minor: 'bigint',
     settlements: 'integer',
+    is_decided: 'boolean',
   },
   (rows) => `update payments p set status = r.status, fee_minor = r.fee_minor, net_minor = r.net_minor,
       detected_at = r.detected_at, completed_at = r.completed_at, credited_atoms = r.credited_atoms,
       gateway_fee_atoms = r.gateway_fee_atoms, shortfall_atoms = r.shortfall_atoms, recovered_atoms = r.recovered_atoms,
-      spent_minor = r.spent_minor, settlements = r.settlements
+      spent_minor = r.spent_minor, settlements = r.settlements, decision_due = p.decision_due and not r.is_decided
     from ${rows} where p.account_id = r.account_id and p.id = r.id`,
 )
 
@@ -136,7 +142,7 @@ export async function markDecisionDue(
   )
 }
 
-/** A payment that was taken off the settle queue. */
+/** A payment that is due to be decided about. */
 export interface ClaimedDecision {
   readonly accountId: AccountId
   readonly paymentId: PaymentId
@@ -145,8 +151,8 @@ export interface ClaimedDecision {
 }
 
 /**
- * Takes payments off the settle queue, the oldest first, and locks them; others' claims are stepped over. None when nothing is
- * due. The order is the index's: where PostgreSQL has not counted yet it takes half of all payments to be queued, and would
+ * Locks payments of the settle queue, the oldest first; those that others have locked are stepped over. None when nothing is
+ * due. They leave the queue with what is decided about them ({@link updatePayment}), in one update. The order is the index's: where PostgreSQL has not counted yet it takes half of all payments to be queued, and would
  * walk through every one of them.
  *
  * @param except - Payments to leave where they are.
@@ -158,11 +164,8 @@ export const claimDecisions = (
 ): Promise<ClaimedDecision[]> =>
   allRows(
     tx,
-    `update payments p set decision_due = false
-     from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
-       order by created_at limit $2 for update skip locked) due
-     where p.account_id = due.account_id and p.id = due.id
-     returning p.account_id as "accountId", p.id as "paymentId", p.checkout_session_id as "checkoutSessionId"`,
+    `select account_id as "accountId", id as "paymentId", checkout_session_id as "checkoutSessionId" from payments
+     where decision_due and id <> all($1::uuid[]) order by created_at limit $2 for update skip locked`,
     [except, limit],
   )
 

@@ -65,15 +65,14 @@ export async function settleNext(
   try {
     const settled = await gateway.db.transaction(async (tx) => {
       claims = await claimDecisions(tx, most, aside ? [...aside.keys()] : [])
-      const all = await together(
+      const decided = await together(
         tx,
         claims,
         (claim) => claim.checkoutSessionId,
         (one, claim) => settlePayment(gateway, one, claim.accountId, claim.paymentId),
       )
-      const found = all.filter((each) => each !== null)
-      await tellOfPayments(gateway, tx, found)
-      return found
+      await tellOfPayments(gateway, tx, decided)
+      return decided
     })
     for (const { payment } of settled) crashPoint(`settle:${payment.status}-committed`)
     if (gateway.traces) traceDecisions(gateway.traces, settled, startedAt)

@@ -39,18 +39,19 @@ import type { Settled } from './tell-of-payments.ts'
 const STEPS_MAX = 8
 
 /**
- * Looks at a payment once more. Running it again changes nothing.
+ * Looks at a payment once more, and takes it off the settle queue. Running it again changes nothing.
  *
- * @returns The payment as it was and is now; null when there is none.
+ * @returns The payment as it was and is now.
  */
 export async function settlePayment(
   gateway: Gateway,
   tx: Tx,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<Settled | null> {
-  let payment = await lockPayment(tx, accountId, paymentId)
-  if (!payment) return null
+): Promise<Settled> {
+  const found = await lockPayment(tx, accountId, paymentId)
+  invariant(found, `payment ${paymentId} is gone while it is claimed`)
+  let payment = found
   requireAuthenticTerms(gateway.secrets, payment)
   const { chain: name } = payment
   const chain = await readShared(tx, name, () => findChainProgress(tx, name))
@@ -95,7 +96,7 @@ export async function settlePayment(
   for (const deposit of deposits) {
     if (deposit.booked && deposit.status !== 'confirmed') payment = await unbook(tx, payment, deposit)
   }
-  await updatePayment(tx, payment)
+  await updatePayment(tx, payment, 'decided')
   crashPoint(`settle:${payment.status}-written`)
   if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
   return { before, payment, booked }

@@ -10,8 +10,9 @@ export const lockPayment: typeof real.lockPayment = (tx, accountId, id) => findP
 
 export const lockPayments: typeof real.lockPayments = async () => {}
 
-export const updatePayment: typeof real.updatePayment = (tx, payment) =>
+export const updatePayment: typeof real.updatePayment = (tx, payment, settled) =>
   run(tx, (tables) => {
+    if (settled) tables.decisionsDue.delete(payment.id)
     // The end of the window is not among what a payment's life changes.
     const { expiresAt } = existing(tables.payments, payment.id)
     tables.payments.set(payment.id, { ...payment, expiresAt })
@@ -28,7 +29,6 @@ export const claimDecisions: typeof real.claimDecisions = (tx, limit, except = [
       (each) => !(except as readonly string[]).includes(each),
     )
     return ids.slice(0, limit).map((id) => {
-      tables.decisionsDue.delete(id)
       const payment = existing(tables.payments, id)
       const { accountId, checkoutSessionId } = payment
       return { accountId, paymentId: payment.id, checkoutSessionId }
