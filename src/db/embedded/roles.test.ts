@@ -9,7 +9,7 @@ import { openStore } from '../../config/store.ts'
 import { SILENT } from '../../core/log.ts'
 import { openDatabase } from '../database.ts'
 import { type Cluster, startCluster } from './embedded.ts'
-import type { User } from './roles.ts'
+import { DATABASE, makeRoles, newPasswords, TEMPLATE, type User } from './roles.ts'
 
 const settings = ['fsync=off']
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
@@ -59,10 +59,38 @@ for (const user of users)
 test('nobody but the superuser gets into another database of the cluster', async () => {
   for (const user of users) {
     const url = new URL(cluster.urlAs(user))
-    url.pathname = '/postgres'
+    url.pathname = `/${TEMPLATE}`
     const db = openDatabase({ url: url.toString(), connectionsMax: 1 })
     await assert.rejects(db.query('select 1'), /permission denied for database/)
     await db.close()
+  }
+})
+
+test('the cluster has no other database, and the superuser gets into it as before', async () => {
+  const admin = openDatabase({ url: cluster.url(TEMPLATE), connectionsMax: 1 })
+  const { rows } = await admin.query<{ name: string; owner: string }>(
+    `select datname as name, pg_get_userbyid(datdba) as owner from pg_database where not datistemplate`,
+  )
+  assert.deepEqual(rows, [{ name: DATABASE, owner: 'beck_owner' }])
+  await admin.close()
+})
+
+test('roles that were made may be made again, with the passwords of now', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-roles-again-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  const again = await startCluster({ dataDir: folder, settings, roles: true })
+  after(() => again.stop())
+  const passwords = newPasswords()
+  await makeRoles(again.url(TEMPLATE), passwords)
+  for (const user of users) {
+    const url = new URL(again.urlAs(user))
+    const before = openDatabase({ url: url.toString(), connectionsMax: 1 })
+    await assert.rejects(before.query('select 1'), /password authentication failed/)
+    await before.close()
+    url.password = passwords[user]
+    const now = openDatabase({ url: url.toString(), connectionsMax: 1 })
+    assert.equal((await now.query('select 1')).rowCount, 1)
+    await now.close()
   }
 })
 
