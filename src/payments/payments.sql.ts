@@ -76,9 +76,9 @@ export async function lockPayments(
 /**
  * Everything about a payment that its life changes.
  *
- * @param settled - It was decided about: it leaves the settle queue.
+ * @param decided - What is written was decided just now: the payment leaves the settle queue.
  */
-export async function updatePayment(tx: Tx, payment: Payment, settled?: 'decided'): Promise<void> {
+export async function updatePayment(tx: Tx, payment: Payment, decided?: 'decided'): Promise<void> {
   await runRows(tx, UPDATE, [
     {
       account_id: payment.accountId,
@@ -94,7 +94,7 @@ export async function updatePayment(tx: Tx, payment: Payment, settled?: 'decided
       recovered_atoms: payment.recoveredAtoms,
       spent_minor: payment.spentMinor,
       settlements: payment.settlements,
-      is_decided: settled === 'decided',
+      is_decided: decided === 'decided',
     },
   ])
 }
@@ -152,8 +152,10 @@ export interface ClaimedDecision {
 
 /**
  * Locks payments of the settle queue, the oldest first; those that others have locked are stepped over. None when nothing is
- * due. They leave the queue with what is decided about them ({@link updatePayment}), in one update. The order is the index's: where PostgreSQL has not counted yet it takes half of all payments to be queued, and would
- * walk through every one of them.
+ * due. A payment leaves the queue by the update that says what was decided about it ({@link updatePayment}).
+ *
+ * The order is the index's: where PostgreSQL has not counted yet it takes half of all payments to be queued, and would walk
+ * through every one of them.
  *
  * @param except - Payments to leave where they are.
  */

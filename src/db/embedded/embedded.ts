@@ -13,7 +13,7 @@ import { pause } from '../../core/pause.ts'
 import { as, type ClusterLocation, execute, locateCluster, SHARED_HOME } from './cluster-location.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
 import { stopOrphans, superviseServer } from './postmaster.ts'
-import { DATABASE, makeRoles, newPasswords, type Passwords, TEMPLATE, USERS, type User } from './roles.ts'
+import { DATABASE, makeRoles, newPasswords, type Passwords, USERS, type User } from './roles.ts'
 
 export interface Cluster {
   /** Connection string of a database in this cluster, as the superuser: not for Beck itself. */
@@ -98,7 +98,7 @@ async function start(
       const server = await starting
       const urls = urlsOf(access, port)
       const makes = options.roles === true && !access.roles
-      if (makes) await makeRoles(urls.url(TEMPLATE), access.passwords).catch(stopFirst(server))
+      if (makes) await makeRoles(urls.url, access.passwords).catch(stopFirst(server))
       await writeAccess(options.dataDir, { ...access, ...(makes ? { roles: true } : {}), port })
       return {
         ...urls,

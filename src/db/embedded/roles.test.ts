@@ -13,8 +13,11 @@ import { DATABASE, makeRoles, newPasswords, TEMPLATE, type User } from './roles.
 
 const settings = ['fsync=off']
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
 const cluster: Cluster = await startCluster({ dataDir, settings, roles: true })
+after(async () => {
+  await cluster.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
 const users: readonly User[] = ['owner', 'server', 'signer']
 const open = (user: User) => openDatabase({ url: cluster.urlAs(user), connectionsMax: 1 })
 {
@@ -66,7 +69,7 @@ test('nobody but the superuser gets into another database of the cluster', async
   }
 })
 
-test('the cluster has no other database, and the superuser gets into it as before', async () => {
+test('Beck’s database is the only one of the cluster', async () => {
   const admin = openDatabase({ url: cluster.url(TEMPLATE), connectionsMax: 1 })
   const { rows } = await admin.query<{ name: string; owner: string }>(
     `select datname as name, pg_get_userbyid(datdba) as owner from pg_database where not datistemplate`,
@@ -77,11 +80,13 @@ test('the cluster has no other database, and the superuser gets into it as befor
 
 test('roles that were made may be made again, with the passwords of now', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'beck-roles-again-'))
-  after(() => rm(folder, { recursive: true, force: true }))
   const again = await startCluster({ dataDir: folder, settings, roles: true })
-  after(() => again.stop())
+  after(async () => {
+    await again.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
   const passwords = newPasswords()
-  await makeRoles(again.url(TEMPLATE), passwords)
+  await makeRoles(again.url, passwords)
   for (const user of users) {
     const url = new URL(again.urlAs(user))
     const before = openDatabase({ url: url.toString(), connectionsMax: 1 })
@@ -91,6 +96,31 @@ test('roles that were made may be made again, with the passwords of now', async 
     const now = openDatabase({ url: url.toString(), connectionsMax: 1 })
     assert.equal((await now.query('select 1')).rowCount, 1)
     await now.close()
+  }
+})
+
+test('what lies in a cluster that was begun without roles stays where it is, and Beck’s database is made beside it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-roles-late-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  const before = await startCluster({ dataDir: folder, settings })
+  const theirs = openDatabase({ url: before.url('postgres'), connectionsMax: 1 })
+  await theirs.query('create table kept as select 1 as x')
+  await theirs.close()
+  await before.stop()
+
+  const late = await startCluster({ dataDir: folder, settings, roles: true })
+  const read = async (url: string, statement: string) => {
+    const db = openDatabase({ url, connectionsMax: 1 })
+    return (await db.query(statement).finally(() => db.close())).rows
+  }
+  try {
+    assert.deepEqual(await read(late.url('postgres'), 'select x from kept'), [{ x: 1 }])
+    assert.deepEqual(await read(late.urlAs('owner'), `select to_regclass('kept') as kept`), [{ kept: null }])
+    const url = new URL(late.urlAs('server'))
+    url.pathname = '/postgres'
+    await assert.rejects(read(url.toString(), 'select 1'), /permission denied for database/)
+  } finally {
+    await late.stop()
   }
 })
 
@@ -116,5 +146,3 @@ test('a server works with the server’s user, its signer with the signer’s, a
   await tool.close()
   await server.close()
 })
-
-after(() => cluster.stop())

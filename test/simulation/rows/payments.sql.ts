@@ -10,9 +10,9 @@ export const lockPayment: typeof real.lockPayment = (tx, accountId, id) => findP
 
 export const lockPayments: typeof real.lockPayments = async () => {}
 
-export const updatePayment: typeof real.updatePayment = (tx, payment, settled) =>
+export const updatePayment: typeof real.updatePayment = (tx, payment, decided) =>
   run(tx, (tables) => {
-    if (settled) tables.decisionsDue.delete(payment.id)
+    if (decided) tables.decisionsDue.delete(payment.id)
     // The end of the window is not among what a payment's life changes.
     const { expiresAt } = existing(tables.payments, payment.id)
     tables.payments.set(payment.id, { ...payment, expiresAt })
