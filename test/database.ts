@@ -72,13 +72,21 @@ export async function testDatabase(
   return { ...(options.prepares === false ? db : preparing(db)), url }
 }
 
-async function asAdmin(statement: string): Promise<void> {
-  const admin = openDatabase({ url: await overSocket((await testCluster()).url), connectionsMax: 1 })
+/** What is asked of any database over one connection, which is closed however the work ends. */
+export async function withDatabase<Result>(
+  url: string,
+  work: (db: Database) => Promise<Result>,
+): Promise<Result> {
+  const db = openDatabase({ url, connectionsMax: 1 })
   try {
-    await admin.query(statement)
+    return await work(db)
   } finally {
-    await admin.close()
+    await db.close()
   }
+}
+
+async function asAdmin(statement: string): Promise<void> {
+  await withDatabase(await overSocket((await testCluster()).url), (admin) => admin.query(statement))
 }
 
 /** The database as a user of its own in one of Beck's roles; closed when the test file ends. */

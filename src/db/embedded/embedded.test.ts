@@ -20,8 +20,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { after } from 'node:test'
+import { withDatabase } from '../../../test/database.ts'
 import { OutsideFailure } from '../../core/errors.ts'
-import { type Database, openDatabase } from '../database.ts'
+import { openDatabase } from '../database.ts'
 import { DirectoryInUse } from './directory-lock.ts'
 import { borrowCluster, startCluster } from './embedded.ts'
 
@@ -40,15 +41,6 @@ async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'beck-embedded-'))
   atEnd(() => rm(path, { recursive: true, force: true }))
   return path
-}
-
-async function withDatabase<Result>(url: string, work: (db: Database) => Promise<Result>): Promise<Result> {
-  const db = openDatabase({ url, connectionsMax: 1 })
-  try {
-    return await work(db)
-  } finally {
-    await db.close()
-  }
 }
 
 /** A process of its own that starts the cluster, says where it is, and stays until it is killed. */

@@ -4,10 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { withDatabase } from '../../../test/database.ts'
 import { readConfig } from '../../config/config.ts'
 import { openStore } from '../../config/store.ts'
 import { SILENT } from '../../core/log.ts'
-import { openDatabase } from '../database.ts'
 import { type Cluster, startCluster } from './embedded.ts'
 import { DATABASE, makeRoles, newPasswords, TEMPLATE, type User } from './roles.ts'
 
@@ -19,13 +19,11 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 const users: readonly User[] = ['owner', 'server', 'signer']
-const open = (user: User) => openDatabase({ url: cluster.urlAs(user), connectionsMax: 1 })
-{
-  const owner = open('owner')
-  const { migrate } = await import('../migrate.ts')
-  await migrate(owner)
-  await owner.close()
-}
+const { migrate } = await import('../migrate.ts')
+await withDatabase(cluster.urlAs('owner'), migrate)
+
+const ask = async (url: string, statement: string) =>
+  (await withDatabase(url, (db) => db.query(statement))).rows
 
 /** What turns a statement into the server's files and programs, or into somebody who may. */
 const ATTACKS: Readonly<Record<string, string>> = {
@@ -51,31 +49,26 @@ const ATTACKS: Readonly<Record<string, string>> = {
 for (const user of users)
   for (const [what, statement] of Object.entries(ATTACKS))
     test(`the ${user}'s SQL that ${what} is refused`, async () => {
-      const db = open(user)
       await assert.rejects(
-        db.query(statement),
+        withDatabase(cluster.urlAs(user), (db) => db.query(statement)),
         /permission denied|must be|must have|Only roles|access to library/,
       )
-      await db.close()
     })
 
 test('nobody but the superuser gets into another database of the cluster', async () => {
   for (const user of users) {
     const url = new URL(cluster.urlAs(user))
     url.pathname = `/${TEMPLATE}`
-    const db = openDatabase({ url: url.toString(), connectionsMax: 1 })
-    await assert.rejects(db.query('select 1'), /permission denied for database/)
-    await db.close()
+    await assert.rejects(ask(url.toString(), 'select 1'), /permission denied for database/)
   }
 })
 
 test('Beck’s database is the only one of the cluster', async () => {
-  const admin = openDatabase({ url: cluster.url(TEMPLATE), connectionsMax: 1 })
-  const { rows } = await admin.query<{ name: string; owner: string }>(
+  const rows = await ask(
+    cluster.url(TEMPLATE),
     `select datname as name, pg_get_userbyid(datdba) as owner from pg_database where not datistemplate`,
   )
   assert.deepEqual(rows, [{ name: DATABASE, owner: 'beck_owner' }])
-  await admin.close()
 })
 
 test('roles that were made may be made again, with the passwords of now', async () => {
@@ -89,13 +82,9 @@ test('roles that were made may be made again, with the passwords of now', async 
   await makeRoles(again.url, passwords)
   for (const user of users) {
     const url = new URL(again.urlAs(user))
-    const before = openDatabase({ url: url.toString(), connectionsMax: 1 })
-    await assert.rejects(before.query('select 1'), /password authentication failed/)
-    await before.close()
+    await assert.rejects(ask(url.toString(), 'select 1'), /password authentication failed/)
     url.password = passwords[user]
-    const now = openDatabase({ url: url.toString(), connectionsMax: 1 })
-    assert.equal((await now.query('select 1')).rowCount, 1)
-    await now.close()
+    assert.equal((await ask(url.toString(), 'select 1')).length, 1)
   }
 })
 
@@ -103,22 +92,16 @@ test('what lies in a cluster that was begun without roles stays where it is, and
   const folder = await mkdtemp(join(tmpdir(), 'beck-roles-late-'))
   after(() => rm(folder, { recursive: true, force: true }))
   const before = await startCluster({ dataDir: folder, settings })
-  const theirs = openDatabase({ url: before.url('postgres'), connectionsMax: 1 })
-  await theirs.query('create table kept as select 1 as x')
-  await theirs.close()
+  await ask(before.url('postgres'), 'create table kept as select 1 as x')
   await before.stop()
 
   const late = await startCluster({ dataDir: folder, settings, roles: true })
-  const read = async (url: string, statement: string) => {
-    const db = openDatabase({ url, connectionsMax: 1 })
-    return (await db.query(statement).finally(() => db.close())).rows
-  }
   try {
-    assert.deepEqual(await read(late.url('postgres'), 'select x from kept'), [{ x: 1 }])
-    assert.deepEqual(await read(late.urlAs('owner'), `select to_regclass('kept') as kept`), [{ kept: null }])
+    assert.deepEqual(await ask(late.url('postgres'), 'select x from kept'), [{ x: 1 }])
+    assert.deepEqual(await ask(late.urlAs('owner'), `select to_regclass('kept') as kept`), [{ kept: null }])
     const url = new URL(late.urlAs('server'))
     url.pathname = '/postgres'
-    await assert.rejects(read(url.toString(), 'select 1'), /permission denied for database/)
+    await assert.rejects(ask(url.toString(), 'select 1'), /permission denied for database/)
   } finally {
     await late.stop()
   }
