@@ -6,8 +6,8 @@ import { readDatabaseTime } from './database-time.sql.ts'
 const READING_MS = 250
 
 /**
- * Reads the database's clock at most every quarter of a second. Off by half of the reading's round trip at most; whoever
- * writes such a time lets the database compare it with its own (docs/decisions/0070-one-statement.md).
+ * Reads the database's clock at most every quarter of a second. Never ahead of it, and behind by the reading's round trip at most;
+ * whoever writes such a time lets the database compare it with its own (docs/decisions/0070-one-statement.md).
  *
  * @param steadyMs - A clock of this process that never jumps.
  */
@@ -18,9 +18,8 @@ export function openDatabaseClock(
   let reading = { atMs: Number.NEGATIVE_INFINITY, databaseMs: 0 }
   let asking: Promise<void> | null = null
   const ask = async () => {
-    const sentMs = steadyMs()
     const time = await readDatabaseTime(db)
-    reading = { atMs: (sentMs + steadyMs()) / 2, databaseMs: time.getTime() }
+    reading = { atMs: steadyMs(), databaseMs: time.getTime() }
   }
   return async () => {
     if (steadyMs() - reading.atMs > READING_MS) {

@@ -44,6 +44,74 @@ test("a process whose idea of the time is off looks at the database's clock agai
   assert.equal(await count('addresses where issued_at is not null'), 1)
 })
 
+test('a payment whose statement takes seconds is made all the same, and at once', async () => {
+  const own = await testGateway({ freshPerChain: 10, chains: ['sim-litecoin'] })
+  const account = await testAccount(own)
+  await own.db.query(`create function wait() returns trigger language plpgsql as $$
+    begin perform pg_sleep(1.2); return new; end $$`)
+  await own.db.query(
+    'create trigger slow before update on addresses for each row when (new.issued_at is not null) execute function wait()',
+  )
+  let reads = 0
+  const counting = {
+    ...own,
+    databaseTime() {
+      reads++
+      return own.databaseTime()
+    },
+  }
+  const { payment } = await own.db.transaction(
+    async (tx) => {
+      const draft = await draftPayment(counting, account, REQUEST)
+      await recordPayment(counting, tx, draft, null)
+      return draft
+    },
+    { oneStatement: true },
+  )
+  assert.equal(reads, 1)
+  const { rows } = await own.db.query('select id from payments')
+  assert.deepEqual(rows, [{ id: payment.id }])
+})
+
+for (const [whose, offMs, looks] of [
+  ['nine seconds old', -9_000, 1],
+  ['eleven seconds old', -11_000, 2],
+  ['two seconds ahead', 2_000, 2],
+] as const)
+  test(`a time that is ${whose} is ${looks === 1 ? 'a payment’s' : 'looked up again'}`, async () => {
+    const account = await testAccount(gateway)
+    let reads = 0
+    const off = {
+      ...gateway,
+      databaseTime: async () =>
+        new Date((await gateway.databaseTime()).getTime() + (reads++ === 0 ? offMs : 0)),
+    }
+    await gateway.db.transaction(
+      async (tx) => recordPayment(off, tx, await draftPayment(off, account, REQUEST), null),
+      { oneStatement: true },
+    )
+    assert.equal(reads, looks)
+  })
+
+test("the carried reading of the database's clock is never ahead of it", async () => {
+  let steadyMs = 0
+  // The answer takes a second, and tells the time of when it was asked, or of when it was answered.
+  for (const toldMs of [0, 1_000]) {
+    const db = {
+      ...gateway.db,
+      query: (async () => {
+        const now = new Date(1e12 + steadyMs + toldMs)
+        steadyMs += 1_000
+        return { rows: [{ now }], rowCount: 1 }
+      }) as never,
+    }
+    const clock = openDatabaseClock(db, () => steadyMs)
+    const told = (await clock()).getTime()
+    const isMs = 1e12 + steadyMs
+    assert.ok(told <= isMs && told >= isMs - 1_000, String(isMs - told))
+  }
+})
+
 test("the carried reading of the database's clock never strays", async () => {
   let steadyMs = 0
   let asked = 0

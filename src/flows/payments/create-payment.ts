@@ -147,7 +147,7 @@ async function drawUp(
   const feeBps = account.feeBps === null ? gateway.settings.feeBps : BigInt(account.feeBps)
   const fee = feeMinor(fiatMinor, feeBps)
   const fresh = await gateway.addresses.take(db, chain)
-  // After everything that may have waited: the statement refuses a time that is a second off.
+  // After everything that may have waited: the statement refuses a time that is too old.
   const createdAt = await readTime()
   const due = dueAtoms(fiatMinor, rate.ratio, asset)
   const terms: Terms = {

@@ -16,8 +16,13 @@ export interface PaymentRecord {
   readonly event: EventDraft
 }
 
-/** How far the process's idea of the database's time may be off when the statement arrives. */
-const CLOCK_TOLERANCE = "interval '1 second'"
+/**
+ * How old the time of a payment may be when its row is written: statements wait for each other, for locks and for a disk. Of a database
+ * in which each takes longer than a second, no payment would ever be made. The buyer's half hour is so much shorter.
+ */
+const LATE_MAX = "interval '10 seconds'"
+/** No payment is of the future: the process's idea of the database's time is never ahead of it, but by the drift of its clock. */
+const EARLY_MAX = "interval '1 second'"
 
 /**
  * Claims the idempotency key (waiting, as its unique index does, for another request that holds it), issues the address,
@@ -183,7 +188,7 @@ const INSERT = overRowsPrepared(
       metadata::json, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps
     from free
     where id in (select payment_id from issued)
-      and created_at between clock_timestamp() - ${CLOCK_TOLERANCE} and clock_timestamp() + ${CLOCK_TOLERANCE}
+      and created_at between clock_timestamp() - ${LATE_MAX} and clock_timestamp() + ${EARLY_MAX}
       and (customer_id is null or customer_id = known_customer or customer_id in (select id from made))
     returning id
   ), event as (
