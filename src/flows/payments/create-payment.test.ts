@@ -3,11 +3,12 @@ import { test } from 'node:test'
 import { call, testApp, testMerchant } from '../../../test/api.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { Refusal, unavailable } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
 import { pause } from '../../core/pause.ts'
 import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
 import { changeAccount } from '../accounts/change-account.ts'
 import { openDatabaseClock } from '../database-clock.ts'
-import { draftPayment, recordPayment } from './create-payment.ts'
+import { draftPayment, type PaymentDraft, recordPayment } from './create-payment.ts'
 
 const gateway = await testGateway({ freshPerChain: 120, connectionsMax: 20 })
 const REQUEST = {
@@ -209,6 +210,32 @@ test('what goes wrong with one payment leaves the addresses of the others set as
   assert.equal(await sell(own), first + 6n)
   await own.db.query("update wallets set retired_at = now() where chain = 'sim-litecoin'")
   await assert.rejects(sell(own), { reason: 'no_address' }, 'nothing is left of what was set aside')
+})
+
+test('a payment that cannot be made of what was read is refused for what is different', async () => {
+  const account = await testAccount(gateway)
+  const request = { ...REQUEST, customerEmail: 'old@example.com' }
+  const sell = (change: (draft: PaymentDraft) => PaymentDraft) =>
+    gateway.db.transaction(
+      async (tx) => recordPayment(gateway, tx, change(await draftPayment(gateway, account, request)), null),
+      { oneStatement: true },
+    )
+  await sell((draft) => draft)
+  const made = await count(`payments where account_id = '${account.id}'`)
+  const ofPayment = (fields: Partial<PaymentDraft['payment']>) => (draft: PaymentDraft) => ({
+    ...draft,
+    payment: { ...draft.payment, ...fields },
+  })
+  for (const [what, change] of [
+    ['time', ofPayment({ createdAt: new Date(0) })],
+    ['customer', ofPayment({ customerId: newId('cus') })],
+    ['address', (draft: PaymentDraft) => ({ ...draft, fresh: { ...draft.fresh, mac: Buffer.alloc(32) } })],
+  ] as const)
+    await assert.rejects(sell(change), ({ cause }: Error) => {
+      assert.match(String(cause), new RegExp(`the ${what} of a payment is`))
+      return true
+    })
+  assert.equal(await count(`payments where account_id = '${account.id}'`), made)
 })
 
 test('payments of one moment that hinder each other are each recorded once', async () => {

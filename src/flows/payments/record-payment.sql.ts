@@ -36,8 +36,8 @@ const EARLY_MAX = "interval '1 second'"
  * its key (5 ms in place of 0.03).
  *
  * What the caller read before may be different by now (the address was issued to another payment, the wallet changed, the
- * customer was made, the clock is off); then the statement ends in `begin_anew`, and the transaction runs again. Where the
- * account was closed it ends in `refuse_closed`. Locks the key's row, then the account's, and the address's.
+ * customer was made, the clock is off); then the statement ends in `begin_anew`, which says what it was, and the transaction
+ * runs again. Where the account was closed it ends in `refuse_closed`. Locks the key's row, then the account's, and the address's.
  *
  * @returns `taken` when the key has an answer already; then nothing is written. `deliveries`: webhooks that are due now.
  * @throws PostgreSQL error 55P03 when the key is held for longer than `waitMs`.
@@ -96,6 +96,9 @@ export async function insertPaymentRecord(
 
 /** How long payments that are recorded together wait for the key of one of them. */
 const TOGETHER_WAIT_MS = 20
+
+const HAS_ITS_CUSTOMER =
+  '(customer_id is null or customer_id = known_customer or customer_id in (select id from made))'
 
 const INSERT = overRowsPrepared(
   {
@@ -189,7 +192,7 @@ const INSERT = overRowsPrepared(
     from free
     where id in (select payment_id from issued)
       and created_at between clock_timestamp() - ${LATE_MAX} and clock_timestamp() + ${EARLY_MAX}
-      and (customer_id is null or customer_id = known_customer or customer_id in (select id from made))
+      and ${HAS_ITS_CUSTOMER}
     returning id
   ), event as (
     insert into events (account_id, id, type, cause, body)
@@ -199,5 +202,8 @@ const INSERT = overRowsPrepared(
   select place, (select count(*) from told where told.event_id = r.event_id) as deliveries from free r
   where case when account_id not in (select id from open) then refuse_closed(account_id)
     when id in (select id from paid) then true
-    else begin_anew('what a payment was made of is different by now') end`,
+    else begin_anew(case
+      when id not in (select payment_id from issued) then 'the address of a payment is not what it was'
+      when ${HAS_ITS_CUSTOMER} is not true then 'the customer of a payment is not who it was'
+      else 'the time of a payment is too old, or not yet' end) end`,
 )
