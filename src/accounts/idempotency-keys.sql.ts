@@ -26,7 +26,7 @@ export interface KeyedAnswer {
 /**
  * Claims a key for the running transaction. While another transaction holds the key's row, this waits on the unique
  * index for it to end: it then finds the key taken (that one committed) or free (that one rolled back).
- * A row older than 24 hours is taken over.
+ * A row older than 24 hours is taken over. What the transaction waits for after that, it waits for as without a key.
  *
  * @returns False when the key has an answer; read it with {@link findAnswer}.
  * @throws PostgreSQL error 55P03 when the other transaction outlasts `waitMs`.
@@ -37,13 +37,15 @@ export const claimIdempotencyKey = (
 ): Promise<boolean> =>
   anyRow(
     tx,
-    `with patience as materialized (select set_config('lock_timeout', $4::text, true))
+    `with usual as materialized (select current_setting('lock_timeout') as patience),
+       impatient as materialized (select set_config('lock_timeout', $4::text, true) from usual)
      insert into idempotency_keys as known (account_id, key, request_hash)
-     select $1::uuid, $2::text, $3::bytea from patience
+     select $1::uuid, $2::text, $3::bytea from impatient
      on conflict (account_id, key) do update
        set request_hash = excluded.request_hash, response_status = null, response_body = null, is_final = true,
          created_at = now()
-       where known.created_at < now() - interval '24 hours'`,
+       where known.created_at < now() - interval '24 hours'
+     returning set_config('lock_timeout', (select patience from usual), true)`,
     [claim.accountId, claim.key, Buffer.from(claim.requestHash), `${claim.waitMs}ms`],
   )
 

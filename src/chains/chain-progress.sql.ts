@@ -9,7 +9,10 @@ import { arraysOf } from '../db/row-statements.ts'
 import { allRows, firstRow } from '../db/rows.ts'
 import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
-/** How long a silent watcher keeps its lead. Short, so that a killed process is followed soon. */
+/**
+ * How long a silent watcher keeps its lead. Short, so that a killed process is followed soon; counted from when it is written, not from
+ * when a transaction began that may have waited.
+ */
 const LEASE = "interval '6 seconds'"
 
 /** Hashes kept: to find a fork, and whose ends are in blocks that are not ours (`unseen_ends` in the schema). */
@@ -90,7 +93,7 @@ export async function openChain(
 /** Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts. */
 export async function takeLease(db: Queryable, chain: ChainName, holder: string): Promise<Lease | null> {
   const { rows } = await db.query<{ lease_epoch: bigint }>(
-    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE}
+    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = clock_timestamp() + ${LEASE}
      where chain = $1 and (lease_until is null or lease_until < now())
      returning lease_epoch`,
     [chain, holder],
@@ -101,7 +104,7 @@ export async function takeLease(db: Queryable, chain: ChainName, holder: string)
 /** A leader that reads from a slow node is still there. Writes nothing once another watcher leads. */
 export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
   await db.query(
-    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2 and lease_until is not null`,
+    `update chains set lease_until = clock_timestamp() + ${LEASE} where chain = $1 and lease_epoch = $2 and lease_until is not null`,
     [lease.chain, lease.epoch],
   )
 }
@@ -127,7 +130,7 @@ export async function fence(
   options: { prolongs?: boolean } = {},
 ): Promise<ChainProgress> {
   const { rows } = await tx.query<ChainProgress>(
-    `update chains set lease_until = case when $3 then now() + ${LEASE} else lease_until end
+    `update chains set lease_until = case when $3 then clock_timestamp() + ${LEASE} else lease_until end
      where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
     [lease.chain, lease.epoch, options.prolongs ?? true],
     'prepared',

@@ -21,6 +21,22 @@ test('where the outcome of a commit is unknown and the second look fails too, th
   assert.equal(looks, 1)
 })
 
+test('a statement for which no connection was free in time was never sent, and is tried again', async () => {
+  const db = await testDatabase({ connectionsMax: 1 })
+  const busy = db.query('select pg_sleep(10.5)')
+  let looks = 0
+  const made = db.transaction(async (tx) => (await tx.query<{ x: number }>('select 1 as x')).rows, {
+    oneStatement: true,
+    async ifCommitted() {
+      looks += 1
+      return undefined
+    },
+  })
+  assert.deepEqual(await made, [{ x: 1 }])
+  assert.equal(looks, 0)
+  await busy
+})
+
 /** A message of PostgreSQL's protocol: its kind, its length with itself, its body. */
 const message = (kind: string, body: Buffer): Buffer => {
   const length = Buffer.alloc(4)

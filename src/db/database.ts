@@ -316,7 +316,8 @@ async function attemptStatement<Result>(
     const result = await work(carried ? Object.assign(tx, { [CARRIER]: carried }) : tx)
     return { kind: 'done', result }
   } catch (cause) {
-    if (isConnectionLoss(cause)) return { kind: sent ? 'commit_unknown' : 'retry', cause }
+    if (isConnectionLoss(cause))
+      return { kind: sent && !isOfNoConnection(cause) ? 'commit_unknown' : 'retry', cause }
     if (isRetryable(server, cause)) return { kind: 'retry', cause }
     throw cause
   }
@@ -332,13 +333,18 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' ? code : null
 }
 
+/** None was free, or none could be made, in time: nothing was sent. */
+const isOfNoConnection = (error: unknown): boolean =>
+  error instanceof Error &&
+  /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message)
+
 function isConnectionLoss(error: unknown): boolean {
   const state = sqlState(error)
   if (state) return CONNECTION_LOST.test(state)
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return (
     ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code) ||
-    (error instanceof Error &&
-      /Connection terminated|timeout exceeded when trying to connect|not queryable/i.test(error.message))
+    isOfNoConnection(error) ||
+    (error instanceof Error && /Connection terminated|not queryable/i.test(error.message))
   )
 }

@@ -51,7 +51,7 @@ export interface Gateway {
   readonly addresses: AddressPool
   readonly secrets: Secrets
   readonly log: Log
-  /** The database's clock as {@link openDatabaseClock} tells it: without asking each time, good to a few milliseconds. */
+  /** The database's clock as {@link openDatabaseClock} tells it: without asking each time, never ahead of it. */
   readonly databaseTime: () => Promise<Date>
   /** Why nothing is quoted, signed or sent, when the database lost commits; null, or absent, while all goes on. */
   stopped?(): string | null

@@ -16,6 +16,8 @@ import { newRequestId } from './request-id.ts'
 
 /** Monitoring of any number of probes costs one look a second. */
 const REMEMBERED_MS = 1_000
+/** Whoever asks while a look is under way waits for it, unless it is lost with its connection: a slow database is not asked more. */
+const UNDERWAY_MS_MAX = 15_000
 /** Summed from an entry for each settlement. */
 const OWN_MONEY_REMEMBERED_MS = 60_000
 
@@ -123,19 +125,22 @@ const shown = ({ database, chains, rates, roles, backlog }: Health) => ({
 })
 
 function remembered<Seen>(read: () => Promise<Seen>, forMs = REMEMBERED_MS): () => Promise<Seen> {
-  let last: Promise<Seen> | undefined
-  let readAtMs = 0
+  let last: { readonly seen: Promise<Seen>; oldAtMs: number } | undefined
   return () => {
-    if (!last || performance.now() - readAtMs > forMs) {
-      readAtMs = performance.now()
-      const reading = read()
+    const now = performance.now()
+    if (last && now <= last.oldAtMs) return last.seen
+    const begun = { seen: read(), oldAtMs: now + UNDERWAY_MS_MAX }
+    last = begun
+    begun.seen.then(
+      () => {
+        begun.oldAtMs = now + forMs
+      },
       // What failed is asked for again.
-      reading.catch(() => {
-        if (last === reading) last = undefined
-      })
-      last = reading
-    }
-    return last
+      () => {
+        begun.oldAtMs = 0
+      },
+    )
+    return begun.seen
   }
 }
 

@@ -4,6 +4,7 @@ import { call, testApp, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
 import { Refusal } from '../core/errors.ts'
+import { pause } from '../core/pause.ts'
 import { write } from './route.ts'
 import { Fields } from './schemas.ts'
 import { Type } from './type.ts'
@@ -52,6 +53,27 @@ test('100 parallel requests with one key make one payment and get the same bytes
   assert.equal(new Set(answers.map((answer) => answer.text)).size, 1)
   assert.equal(answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined).length, 1)
   assert.equal(await countPayments(), before + 1)
+})
+
+test('with a key a request waits for what it needs beside the key as long as without one', async () => {
+  const { key, account } = await testMerchant(gateway.db)
+  const isHeld = Promise.withResolvers<void>()
+  const holding = gateway.db.transaction(async (tx) => {
+    await tx.query('select from accounts where id = $1 for update', [account.id])
+    isHeld.resolve()
+    // Longer than for a key that another request has.
+    await pause(5_500)
+  })
+  await isHeld.promise
+  const answers = await Promise.all([
+    post('/payments', 'waits', payment, key),
+    post('/planned', 'waits too', {}, key),
+  ])
+  await holding
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [201, 200],
+  )
 })
 
 test('the key belongs to one request of one account', async () => {

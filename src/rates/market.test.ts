@@ -114,6 +114,22 @@ test('prices follow the exchanges, and an exchange that comes back counts again'
   await until(() => has(market) !== null && Math.abs(priced(market) - 70_000_00) < 1)
 })
 
+test('a database that does not say whether prices are needed is no trouble of an exchange', {
+  timeout: 60_000,
+}, async () => {
+  let asked = 0
+  const { exchanges, market } = await open(['kraken', 'bitstamp'], {
+    async isNeeded() {
+      // Once each: from then on nobody knows.
+      if (++asked > 2) throw new Error('PostgreSQL is not reachable')
+      return true
+    },
+  })
+  for (const { requests } of Object.values(exchanges)) await until(() => requests() > 3)
+  assert.ok(has(market))
+  for (const { problem } of market.sources()) assert.equal(problem, null)
+})
+
 test('no exchange is asked while nobody needs a price', { timeout: 60_000 }, async () => {
   let needed = false
   let asked = 0

@@ -42,7 +42,8 @@ export function startMarket(options: MarketOptions): Market {
       signal: stopping.signal,
       intervalMs: options.intervalMs ?? INTERVAL_MS,
       async turn() {
-        needed = await options.isNeeded()
+        // Whether the database answers is no matter of the exchange's.
+        needed = await options.isNeeded().catch(() => needed)
         if (!needed) return
         const read = await source.readTickers(stopping.signal)
         tickers.set(source.name, new Map(read.map((ticker) => [ticker.pair, ticker])))

@@ -20,7 +20,7 @@ export interface PaymentRecord {
  * How old the time of a payment may be when its row is written: statements wait for each other, for locks and for a disk. Of a database
  * in which each takes longer than a second, no payment would ever be made. The buyer's half hour is so much shorter.
  */
-const LATE_MAX = "interval '10 seconds'"
+const LATE_MAX = "interval '1 minute'"
 /** No payment is of the future: the process's idea of the database's time is never ahead of it, but by the drift of its clock. */
 const EARLY_MAX = "interval '1 second'"
 
@@ -146,19 +146,21 @@ const INSERT = overRowsPrepared(
   (rows) => `
   with draft as materialized (
     select * from ${rows}
-  ), patience as materialized (
+  ), usual as materialized (
+    select current_setting('lock_timeout') as patience
+  ), impatient as materialized (
     select set_config('lock_timeout',
       case when count(*) > 1 then ${TOGETHER_WAIT_MS} else max(wait_ms) end || 'ms', true)
-    from draft having max(wait_ms) is not null
+    from draft, usual having max(wait_ms) is not null
   ), claimed as (
     insert into idempotency_keys as known (account_id, key, request_hash, response_status, response_body)
     select account_id, key, request_hash, response_status, response_body
-    from patience, draft where key is not null order by account_id, key
+    from impatient, draft where key is not null order by account_id, key
     on conflict (account_id, key) do update
       set request_hash = excluded.request_hash, response_status = excluded.response_status,
         response_body = excluded.response_body, is_final = true, created_at = now()
       where known.created_at < now() - interval '24 hours'
-    returning account_id, key
+    returning account_id, key, set_config('lock_timeout', (select patience from usual), true)
   ), free as materialized (
     select *, (select c.id from customers c
       where c.account_id = draft.account_id and lower(c.email) = lower(draft.customer_email)) as known_customer

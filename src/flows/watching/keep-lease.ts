@@ -15,12 +15,17 @@ export async function whileRenewing<Result>(
   lease: Lease,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  let renewing = Promise.resolve()
+  let renewing: Promise<void> | null = null
   const beat = setInterval(() => {
-    renewing = renewLease(gateway.db, lease).catch((error: unknown) => {
-      const reason = withoutCredentials(messageOf(error))
-      gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
-    })
+    // One that waits, for the work's own lock or a slow disk, is enough: more would take all connections.
+    renewing ??= renewLease(gateway.db, lease)
+      .catch((error: unknown) => {
+        const reason = withoutCredentials(messageOf(error))
+        gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
+      })
+      .finally(() => {
+        renewing = null
+      })
   }, RENEWAL_MS)
   const limit = setTimeout(() => clearInterval(beat), RENEWED_MS_MAX)
   try {

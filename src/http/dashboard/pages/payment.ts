@@ -98,13 +98,14 @@ const checkoutOf = (call: PlaceCall, { checkoutSessionId }: Payment): Part =>
     ? html`<div class="secret">${copyable(checkoutUrl(call.gateway, checkoutSessionId), 'Copy the checkout’s address')}</div>`
     : 'made on the checkout')
 
-/** A call is logged when it is answered, by another clock than the payment's. */
-const MADE_WITHIN_MS = 10 * SECOND_MS
+/** A call is logged when it is answered, by another clock than the payment's, and its row may be written a minute late. */
+const MADE_BEFORE_MS = 10 * SECOND_MS
+const MADE_WITHIN_MS = 70 * SECOND_MS
 
 /** The call that made a payment does not name it: it is among those of the same seconds. A checkout's payments are made by none. */
 function apiRequests({ id, createdAt, checkoutSessionId }: Payment, path: string): Part {
   const at = (offsetMs: number) => new Date(createdAt.getTime() + offsetMs).toISOString()
-  const made = `filter_method=POST&filter_path=payments&start_date=${at(-MADE_WITHIN_MS)}&end_date=${at(MADE_WITHIN_MS)}`
+  const made = `filter_method=POST&filter_path=payments&start_date=${at(-MADE_BEFORE_MS)}&end_date=${at(MADE_WITHIN_MS)}`
   return html`<a href="${path}?filter_path=${showId('pay', id)}">that named it</a>${checkoutSessionId === null && html`, <a href="${path}?${made}">of when it was made</a>`}`
 }
 

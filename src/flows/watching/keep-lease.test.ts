@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { testGateway } from '../../../test/gateway.ts'
+import { whileRenewing } from './keep-lease.ts'
+
+test('a renewal that waits is not joined by another one, and the work’s end waits for it', async (t) => {
+  const gateway = await testGateway({ chains: [] })
+  t.after(() => mock.timers.reset())
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  const { promise: isAnswered, resolve: answer } = Promise.withResolvers<void>()
+  let asked = 0
+  const slow = {
+    ...gateway,
+    db: {
+      ...gateway.db,
+      async query() {
+        asked += 1
+        await isAnswered
+        return { rows: [], rowCount: 0 }
+      },
+    },
+  }
+  const work = Promise.withResolvers<string>()
+  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n }, () => work.promise)
+  mock.timers.tick(30_000)
+  assert.equal(asked, 1)
+  answer()
+  await new Promise(setImmediate)
+  mock.timers.tick(2_000)
+  assert.equal(asked, 2, 'once it is over, the next one comes in its time')
+  work.resolve('done')
+  assert.equal(await kept, 'done')
+  mock.timers.tick(30_000)
+  assert.equal(asked, 2)
+})
