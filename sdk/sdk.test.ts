@@ -157,17 +157,21 @@ test('every operation of the document has its method, and no method asks for ano
 
 describe('against a server that fails', () => {
   const keys: (string | undefined)[] = []
-  let answers: (number | 'cut')[] = []
+  let answers: (number | 'cut' | 'in flight')[] = []
   const server = createServer((request, response) => {
     keys.push(request.headers['idempotency-key']?.toString())
     const status = answers.shift() ?? 200
     if (status === 'cut') return void request.socket.destroy()
-    response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0.01' })
+    const reason = status === 'in flight' ? 'idempotency_key_in_flight' : 'no_rate'
+    response.writeHead(status === 'in flight' ? 409 : status, {
+      'content-type': 'application/json',
+      'retry-after': '0.01',
+    })
     response.end(
       JSON.stringify(
         status === 200
           ? { data: { id: 'pay_1' }, error: null }
-          : { data: null, error: { message: 'no', reason: 'no_rate' } },
+          : { data: null, error: { message: 'no', reason } },
       ),
     )
   })
@@ -187,6 +191,14 @@ describe('against a server that fails', () => {
     assert.equal((await failing.payments.create({ asset: 'LTC', fiat_amount: 1 })).id, 'pay_1')
     assert.equal(keys.length, 3)
     assert.ok(keys[0])
+    assert.equal(new Set(keys).size, 1)
+  })
+
+  test('a call whose first try is still under way is answered with what became of it', async () => {
+    keys.length = 0
+    answers = ['cut', 'in flight', 200]
+    assert.equal((await failing.payments.create({ asset: 'LTC', fiat_amount: 1 })).id, 'pay_1')
+    assert.equal(keys.length, 3)
     assert.equal(new Set(keys).size, 1)
   })
 

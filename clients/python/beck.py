@@ -139,9 +139,12 @@ class _Connection:
             answer = _load(text)
             if status < 300 and isinstance(answer, dict) and "data" in answer:
                 return answer["data"]
-            if is_last or not (status == 429 or status >= 500):
-                error = answer.get("error") if isinstance(answer, dict) else None
-                raise _CLASSES.get(status, BeckError)(status, error or {})
+            error = answer.get("error") if isinstance(answer, dict) else None
+            error = error if isinstance(error, dict) else {}
+            # The first try is still under way: its answer is had by asking again.
+            is_in_flight = error.get("reason") == "idempotency_key_in_flight"
+            if is_last or not (status == 429 or status >= 500 or is_in_flight):
+                raise _CLASSES.get(status, BeckError)(status, error)
             _pause(retry_after, attempt)
         raise AssertionError("every try returns or raises")
 
@@ -374,8 +377,8 @@ class _Sandbox(_Resource):
 class Beck:
     """One account of a gateway.
 
-    Every POST carries an idempotency key, chosen at random unless given. When no answer comes, on 429 and on 5xx a call
-    is tried again under the same key, so it is carried out once.
+    Every POST carries an idempotency key, chosen at random unless given. When no answer comes, on 429, on 5xx and while
+    the first try is still under way a call is tried again under the same key, so it is carried out once.
     """
 
     def __init__(self, api_key, base_url, *, retries=2, timeout=30.0):

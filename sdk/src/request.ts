@@ -6,13 +6,16 @@ export interface BeckOptions {
   readonly apiKey: string | undefined
   /** Where your Beck is: `https://pay.example.com`, or with the version, `https://pay.example.com/v1`. */
   readonly baseUrl: string | undefined
-  /** Tries after the first one when no answer came, on 429 and on 5xx; 2 unless set. */
+  /** Tries after the first one when no answer came, on 429, on 5xx and while the first is under way; 2 unless set. */
   readonly retries?: number
   /** For one try, in milliseconds; 30,000 unless set. */
   readonly timeoutMs?: number
   /** Another `fetch`, for tests and unusual runtimes. */
   readonly fetch?: typeof fetch
 }
+
+/** The first try is still under way, and nobody waits for it any more: its answer is had by asking again. */
+const IN_FLIGHT = 'idempotency_key_in_flight'
 
 export interface CallOptions {
   /** Chosen at random for every POST unless given: a retry of the same call is carried out once. */
@@ -66,7 +69,8 @@ export function openSend(options: BeckOptions): Send {
           throw new ConnectionError(`no answer from ${url.origin} to ${call.method} ${call.path}`, { cause })
       }
       if (answer?.ok && body) return body.data as Data
-      const passing = !answer || answer.status === 429 || answer.status >= 500
+      const passing =
+        !answer || answer.status === 429 || answer.status >= 500 || body?.error?.reason === IN_FLIGHT
       if (answer && (!passing || attempt >= retries)) throw errorOf(answer.status, body?.error ?? {})
       await pause(waitMs(answer, attempt), call.signal)
     }

@@ -122,7 +122,7 @@ async function run(language: Language, program: string, variables: Record<string
 
 /** A server that answers as it is told and keeps what it was asked. */
 const asked: { method: string; path: string; key: string | undefined; body: string }[] = []
-let answers: (number | 'cut')[] = []
+let answers: (number | 'cut' | 'in flight')[] = []
 const failing = createServer((request, reply) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
@@ -133,8 +133,9 @@ const failing = createServer((request, reply) => {
     const answer = answers.shift() ?? 200
     if (answer === 'cut') return request.socket.destroy()
     const data = { id: 'pay_1', items: [], total: 0, page: 1, limit: 25, total_pages: 0, has_more: false }
-    const error = { message: 'no', reason: 'no_rate', code: 'X', details: [], request_id: 'req_1' }
-    reply.writeHead(answer, {
+    const reason = answer === 'in flight' ? 'idempotency_key_in_flight' : 'no_rate'
+    const error = { message: 'no', reason, code: 'X', details: [], request_id: 'req_1' }
+    reply.writeHead(answer === 'in flight' ? 409 : answer, {
       'content-type': 'application/json',
       ...(answer === 503 && { 'retry-after': '1' }),
     })
@@ -192,6 +193,15 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
       assert.ok(asked[0]?.key)
       assert.equal(new Set(asked.map((each) => each.key)).size, 1)
       assert.match(asked[0]?.body ?? '', /"fiat_amount": ?49\.90[,}]/)
+    })
+
+    test('a call whose first try is still under way is answered with what became of it', async () => {
+      asked.length = 0
+      answers = ['cut', 'in flight', 200]
+      const variables = { BECK_API_KEY: 'bk_test_x', BECK_URL: failingUrl }
+      assert.equal(await run(language, language.create, variables), 'pay_1')
+      assert.equal(asked.length, 3)
+      assert.equal(new Set(asked.map((each) => each.key)).size, 1)
     })
 
     test('refusals, silence and settings that cannot work are told apart', async () => {

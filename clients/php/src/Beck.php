@@ -10,8 +10,8 @@ namespace Beck;
  * Answers are arrays as the API documents them. Amounts of coins are decimal strings. Give `fiat_amount` as int or float, or as
  * a decimal string, which is sent as a number with exactly its digits.
  *
- * Every POST carries an idempotency key, chosen at random unless given. When no answer comes, on 429 and on 5xx a call is
- * tried again under the same key, so it is carried out once.
+ * Every POST carries an idempotency key, chosen at random unless given. When no answer comes, on 429, on 5xx and while the first
+ * try is still under way a call is tried again under the same key, so it is carried out once.
  */
 final class Beck
 {
@@ -294,8 +294,11 @@ final class Beck
             if ($status >= 200 && $status < 300 && is_array($answer) && array_key_exists('data', $answer)) {
                 return $answer['data'] ?? [];
             }
-            if ($status !== 0 && ($isLast || !($status === 429 || $status >= 500))) {
-                throw BeckException::of($status, is_array($answer) ? ($answer['error'] ?? []) : []);
+            $error = is_array($answer) && is_array($answer['error'] ?? null) ? $answer['error'] : [];
+            // The first try is still under way: its answer is had by asking again.
+            $isInFlight = ($error['reason'] ?? null) === 'idempotency_key_in_flight';
+            if ($status !== 0 && ($isLast || !($status === 429 || $status >= 500 || $isInFlight))) {
+                throw BeckException::of($status, $error);
             }
             // What the server asks for, else half a second doubled each time, with jitter.
             $seconds = $retryAfter > 0 ? min($retryAfter, 30) : min(0.5 * 2 ** $attempt, 8) * random_int(500, 1000) / 1000;
