@@ -269,6 +269,28 @@ test('payments of one moment that hinder each other are each recorded once', asy
   assert.equal(await count(`events where account_id = '${account.id}'`), 22)
 })
 
+test('a key that is free is not kept waiting by one behind it that somebody holds', async () => {
+  const { key, account } = await testMerchant(gateway.db)
+  const app = await testApp(gateway)
+  const ask = (idempotencyKey: string) =>
+    call(app, key, 'POST', '/payments', {
+      body: { asset: 'LTC', fiat_amount: 20 },
+      headers: { 'idempotency-key': idempotencyKey },
+    })
+  const both = await gateway.db.transaction(async (tx) => {
+    await tx.query(
+      "insert into idempotency_keys (account_id, key, request_hash) values ($1, 'b', sha256('x'))",
+      [account.id],
+    )
+    // They travel together, in the order of their keys.
+    const sent = [ask('a'), ask('b')] as const
+    const first = await Promise.race([sent[0], pause(3_000)])
+    assert.equal(first?.status, 201)
+    return sent
+  })
+  assert.equal((await both[1]).status, 409, 'whoever held it left no answer')
+})
+
 test('keys that somebody holds keep nobody else waiting', async () => {
   const { key, account } = await testMerchant(gateway.db)
   const app = await testApp(gateway)
