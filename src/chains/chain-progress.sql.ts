@@ -10,8 +10,8 @@ import { allRows, firstRow } from '../db/rows.ts'
 import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
 /**
- * How long a silent watcher keeps its lead. Short, so that a killed process is followed soon; counted from when it is written, not from
- * when a transaction began that may have waited.
+ * How long a silent watcher keeps its lead. Short, so that a killed process is followed soon; counted from the statement, not from the
+ * begin of a transaction that may have waited.
  */
 const LEASE = "interval '6 seconds'"
 

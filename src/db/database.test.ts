@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { pause } from '../core/pause.ts'
 import { openDatabase, type Queryable, Unreachable } from './database.ts'
 
 test('where the outcome of a commit is unknown and the second look fails too, the database is what is away', async () => {
@@ -35,6 +36,28 @@ test('a statement for which no connection was free in time was never sent, and i
   assert.deepEqual(await made, [{ x: 1 }])
   assert.equal(looks, 0)
   await busy
+})
+
+test('a statement whose connection comes too late is not sent after all', async () => {
+  const { url } = await testDatabase()
+  // The first connection is looked at at once, the next one across the moment at which nobody waits for it any more.
+  let looks = 0
+  const db = openDatabase({
+    url,
+    connectionsMax: 1,
+    verify: async () => void (await pause(looks++ === 0 ? 0 : 3_000)),
+  })
+  try {
+    await db.query('create table made (x int)')
+    // It ends by an error, and its connection with it.
+    const busy = assert.rejects(db.query('select 1 / length(pg_sleep(8.5)::text)'), { code: '22012' })
+    await db.transaction((tx) => tx.query('insert into made values (1)'), { oneStatement: true })
+    await busy
+    assert.deepEqual((await db.query('select x from made')).rows, [{ x: 1 }])
+    assert.ok(looks > 1)
+  } finally {
+    await db.close()
+  }
 })
 
 /** A message of PostgreSQL's protocol: its kind, its length with itself, its body. */

@@ -113,7 +113,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     types,
-    ...(options.verify ? { verify: verifier(options.verify) } : {}),
+    // Not the pool's `verify`: whom it is given to may have been told by then that none was free, and its statement would be sent after all.
+    ...(options.verify ? { onConnect: verifier(options.verify) } : {}),
   })
   // One that breaks while idle is dropped by the pool. On its way to its work it is nobody's: it would end the process.
   pool.on('error', () => {})
@@ -137,17 +138,13 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-const verifier =
-  (verify: (connection: Queryable) => Promise<void>) =>
-  (client: pg.PoolClient, done: (error?: Error) => void): void => {
-    const connection: Queryable = {
-      async query<Row>(text: string, values: readonly unknown[] = []) {
-        const { rows, rowCount } = await client.query(text, [...values])
-        return { rows: rows as Row[], rowCount: rowCount ?? 0 }
-      },
-    }
-    verify(connection).then(() => done(), done)
-  }
+const verifier = (verify: (connection: Queryable) => Promise<void>) => (client: pg.ClientBase) =>
+  verify({
+    async query<Row>(text: string, values: readonly unknown[] = []) {
+      const { rows, rowCount } = await client.query(text, [...values])
+      return { rows: rows as Row[], rowCount: rowCount ?? 0 }
+    },
+  })
 
 interface Server {
   readonly pool: pg.Pool

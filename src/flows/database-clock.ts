@@ -28,6 +28,6 @@ export function openDatabaseClock(
       })
       await asking
     }
-    return new Date(Math.round(reading.databaseMs + steadyMs() - reading.atMs))
+    return new Date(Math.floor(reading.databaseMs + steadyMs() - reading.atMs))
   }
 }

@@ -20,9 +20,9 @@ test('probes of a database that is slow wait for the look that is under way, and
     },
   })
   const probes = [app.inject('/readyz')]
+  while (asked === 0) await pause(5)
   await pause(50)
   const ofOne = asked
-  assert.ok(ofOne > 0)
   // A look is remembered for a second.
   await pause(1_100)
   probes.push(app.inject('/readyz'), app.inject('/readyz'))

@@ -129,7 +129,7 @@ function remembered<Seen>(read: () => Promise<Seen>, forMs = REMEMBERED_MS): () 
   return () => {
     const now = performance.now()
     if (last && now <= last.oldAtMs) return last.seen
-    const begun = { seen: read(), oldAtMs: now + UNDERWAY_MS_MAX }
+    const begun = { seen: read(), oldAtMs: now + Math.max(forMs, UNDERWAY_MS_MAX) }
     last = begun
     begun.seen.then(
       () => {

@@ -270,25 +270,36 @@ test('payments of one moment that hinder each other are each recorded once', asy
 })
 
 test('a key that is free is not kept waiting by one behind it that somebody holds', async () => {
-  const { key, account } = await testMerchant(gateway.db)
-  const app = await testApp(gateway)
-  const ask = (idempotencyKey: string) =>
-    call(app, key, 'POST', '/payments', {
-      body: { asset: 'LTC', fiat_amount: 20 },
-      headers: { 'idempotency-key': idempotencyKey },
-    })
-  const both = await gateway.db.transaction(async (tx) => {
-    await tx.query(
+  const account = await testAccount(gateway)
+  const drafts = [
+    await draftPayment(gateway, account, REQUEST),
+    await draftPayment(gateway, account, REQUEST),
+  ]
+  const keys = ['a', 'b']
+  const second = await gateway.db.transaction(async (holder) => {
+    await holder.query(
       "insert into idempotency_keys (account_id, key, request_hash) values ($1, 'b', sha256('x'))",
       [account.id],
     )
-    // They travel together, in the order of their keys.
-    const sent = [ask('a'), ask('b')] as const
-    const first = await Promise.race([sent[0], pause(3_000)])
-    assert.equal(first?.status, 201)
-    return sent
+    // Sent in one breath, they travel together, in the order of their keys.
+    const [first, held] = drafts.map((draft, index) => {
+      const keyed = {
+        accountId: account.id,
+        key: keys[index] ?? '',
+        requestHash: Buffer.alloc(32),
+        status: 201,
+        sealedBody: Buffer.alloc(1),
+        waitMs: 5_000,
+      }
+      return gateway.db.transaction((tx) => recordPayment(gateway, tx, draft, keyed), {
+        oneStatement: true,
+        group: account.id,
+      })
+    })
+    assert.deepEqual(await Promise.race([first, pause(3_000)]), { taken: false, deliveries: 0 })
+    return { held }
   })
-  assert.equal((await both[1]).status, 409, 'whoever held it left no answer')
+  assert.deepEqual(await second.held, { taken: true, deliveries: 0 })
 })
 
 test('keys that somebody holds keep nobody else waiting', async () => {

@@ -6,6 +6,11 @@ import type { Gateway } from '../gateway.ts'
 
 /** A third of the lease: one renewal may fail without anybody else taking the lead. */
 const RENEWAL_MS = 2 * SECOND_MS
+/**
+ * One that waits, for the work's own lock or a slow disk, is not joined by a second: they would take all connections. One that took as long
+ * as the lease lasts may be lost with its connection.
+ */
+const OVERDUE_BEATS = 3
 /** A leader that hangs is followed all the same: nothing that is read between two writes takes this long. */
 const RENEWED_MS_MAX = 2 * MINUTE_MS
 
@@ -16,16 +21,19 @@ export async function whileRenewing<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   let renewing: Promise<void> | null = null
+  let beats = 0
   const beat = setInterval(() => {
-    // One that waits, for the work's own lock or a slow disk, is enough: more would take all connections.
-    renewing ??= renewLease(gateway.db, lease)
+    if (renewing && ++beats < OVERDUE_BEATS) return
+    beats = 0
+    const begun = renewLease(gateway.db, lease)
       .catch((error: unknown) => {
         const reason = withoutCredentials(messageOf(error))
         gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
       })
       .finally(() => {
-        renewing = null
+        if (renewing === begun) renewing = null
       })
+    renewing = begun
   }, RENEWAL_MS)
   const limit = setTimeout(() => clearInterval(beat), RENEWED_MS_MAX)
   try {

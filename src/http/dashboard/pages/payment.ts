@@ -102,7 +102,7 @@ const checkoutOf = (call: PlaceCall, { checkoutSessionId }: Payment): Part =>
 const MADE_BEFORE_MS = 10 * SECOND_MS
 const MADE_WITHIN_MS = 70 * SECOND_MS
 
-/** The call that made a payment does not name it: it is among those of the same seconds. A checkout's payments are made by none. */
+/** The call that made a payment does not name it: it is among those of the same minute. A checkout's payments are made by none. */
 function apiRequests({ id, createdAt, checkoutSessionId }: Payment, path: string): Part {
   const at = (offsetMs: number) => new Date(createdAt.getTime() + offsetMs).toISOString()
   const made = `filter_method=POST&filter_path=payments&start_date=${at(-MADE_BEFORE_MS)}&end_date=${at(MADE_WITHIN_MS)}`
