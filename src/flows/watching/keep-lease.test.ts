@@ -26,6 +26,8 @@ test('a renewal that waits is not joined by another one until it may be lost, an
   assert.equal(asked, 1)
   mock.timers.tick(6_000)
   assert.equal(asked, 2, 'one that takes so long may be lost')
+  mock.timers.tick(30_000)
+  assert.equal(asked, 2, 'nor is the second joined by a third')
   answer()
   await new Promise(setImmediate)
   mock.timers.tick(2_000)
@@ -34,4 +36,36 @@ test('a renewal that waits is not joined by another one until it may be lost, an
   assert.equal(await kept, 'done')
   mock.timers.tick(30_000)
   assert.equal(asked, 3)
+})
+
+test('work ends when its renewals have ended, those too that a later one joined', async (t) => {
+  const gateway = await testGateway({ chains: [] })
+  t.after(() => mock.timers.reset())
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  const answers: (() => void)[] = []
+  const slow = {
+    ...gateway,
+    db: {
+      ...gateway.db,
+      async query() {
+        const { promise: isAnswered, resolve } = Promise.withResolvers<void>()
+        answers.push(resolve)
+        await isAnswered
+        return { rows: [], rowCount: 0 }
+      },
+    },
+  }
+  let hasEnded = false
+  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n }, async () => {
+    mock.timers.tick(12_000)
+  }).then(() => {
+    hasEnded = true
+  })
+  assert.equal(answers.length, 2)
+  for (const answer of answers.toReversed()) {
+    await new Promise(setImmediate)
+    assert.equal(hasEnded, false)
+    answer()
+  }
+  await kept
 })

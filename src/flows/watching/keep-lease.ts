@@ -7,10 +7,11 @@ import type { Gateway } from '../gateway.ts'
 /** A third of the lease: one renewal may fail without anybody else taking the lead. */
 const RENEWAL_MS = 2 * SECOND_MS
 /**
- * One that waits, for the work's own lock or a slow disk, is not joined by a second: they would take all connections. One that took as long
- * as the lease lasts may be lost with its connection.
+ * One that waits, for the work's own lock or a slow disk, is not joined by others: they would take all connections. One that took as long
+ * as the lease lasts may be lost with its connection, and is joined by a second.
  */
 const OVERDUE_BEATS = 3
+const UNDERWAY_MAX = 2
 /** A leader that hangs is followed all the same: nothing that is read between two writes takes this long. */
 const RENEWED_MS_MAX = 2 * MINUTE_MS
 
@@ -20,20 +21,18 @@ export async function whileRenewing<Result>(
   lease: Lease,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  let renewing: Promise<void> | null = null
+  const underway = new Set<Promise<void>>()
   let beats = 0
   const beat = setInterval(() => {
-    if (renewing && ++beats < OVERDUE_BEATS) return
+    if (underway.size > 0 && (++beats < OVERDUE_BEATS || underway.size === UNDERWAY_MAX)) return
     beats = 0
     const begun = renewLease(gateway.db, lease)
       .catch((error: unknown) => {
         const reason = withoutCredentials(messageOf(error))
         gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
       })
-      .finally(() => {
-        if (renewing === begun) renewing = null
-      })
-    renewing = begun
+      .finally(() => underway.delete(begun))
+    underway.add(begun)
   }, RENEWAL_MS)
   const limit = setTimeout(() => clearInterval(beat), RENEWED_MS_MAX)
   try {
@@ -42,6 +41,6 @@ export async function whileRenewing<Result>(
     clearInterval(beat)
     clearTimeout(limit)
     // Nothing of it may reach the database after the lead was given back.
-    await renewing
+    await Promise.all(underway)
   }
 }
