@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { conflict } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import { openDatabase, type Queryable, Unreachable } from './database.ts'
 
@@ -55,6 +56,28 @@ test('a statement whose connection comes too late is not sent after all', async 
     await busy
     assert.deepEqual((await db.query('select x from made')).rows, [{ x: 1 }])
     assert.ok(looks > 1)
+  } finally {
+    await db.close()
+  }
+})
+
+test('a connection that is refused when it is looked at does nobody’s work, and leaves its place', async () => {
+  const { url } = await testDatabase()
+  let looks = 0
+  const db = openDatabase({
+    url,
+    connectionsMax: 1,
+    async verify() {
+      await pause(50)
+      if (looks++ === 0) throw conflict('database_went_back', 'it is not what it was')
+    },
+  })
+  try {
+    await assert.rejects(db.query('create table made (x int)'), { reason: 'database_went_back' })
+    const { rows } = await db.query("select to_regclass('made') as made")
+    assert.deepEqual(rows, [{ made: null }])
+    assert.equal(looks, 2)
+    assert.equal(db.connections().busy, 0)
   } finally {
     await db.close()
   }

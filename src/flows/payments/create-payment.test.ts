@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, testApp, testMerchant } from '../../../test/api.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import type { Account } from '../../accounts/account.ts'
 import { Refusal, unavailable } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { pause } from '../../core/pause.ts'
+import type { Queryable } from '../../db/database.ts'
 import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
 import { changeAccount } from '../accounts/change-account.ts'
 import { openDatabaseClock } from '../database-clock.ts'
-import { draftPayment, type PaymentDraft, recordPayment } from './create-payment.ts'
+import { draftPayment, type PaymentDraft, type PaymentRequest, recordPayment } from './create-payment.ts'
 
 const gateway = await testGateway({ freshPerChain: 120, connectionsMax: 20 })
 const REQUEST = {
@@ -19,6 +21,25 @@ const REQUEST = {
   customerEmail: null,
   metadata: null,
 } as const
+/** One payment, as the API makes it. */
+const sell = (
+  of: typeof gateway,
+  account: Account,
+  request: PaymentRequest = REQUEST,
+  change: (draft: PaymentDraft) => PaymentDraft = (draft) => draft,
+): Promise<PaymentDraft> =>
+  of.db.transaction(
+    async (tx) => {
+      const draft = change(await draftPayment(of, account, request))
+      await recordPayment(of, tx, draft, null)
+      return draft
+    },
+    { oneStatement: true },
+  )
+/** A database that tells a time and nothing else. */
+const telling = (time: () => Date): Queryable => ({
+  query: (async () => ({ rows: [{ now: time() }], rowCount: 1 })) as never,
+})
 const count = async (table: string) => (await gateway.db.query(`select from ${table}`)).rowCount
 
 test("a process whose idea of the time is off looks at the database's clock again before it sells", async () => {
@@ -30,14 +51,7 @@ test("a process whose idea of the time is off looks at the database's clock agai
       new Date((await gateway.databaseTime()).getTime() - (reads++ === 0 ? 3_600_000 : 0)),
   }
   const before = Date.now()
-  const { payment } = await gateway.db.transaction(
-    async (tx) => {
-      const draft = await draftPayment(late, account, REQUEST)
-      await recordPayment(late, tx, draft, null)
-      return draft
-    },
-    { oneStatement: true },
-  )
+  const { payment } = await sell(late, account)
   assert.equal(reads, 2)
   assert.ok(payment.createdAt.getTime() >= before - 1_000)
   assert.equal(payment.expiresAt.getTime() - payment.createdAt.getTime(), 30 * 60_000)
@@ -61,14 +75,7 @@ test('a payment whose statement takes seconds is made all the same, and at once'
       return own.databaseTime()
     },
   }
-  const { payment } = await own.db.transaction(
-    async (tx) => {
-      const draft = await draftPayment(counting, account, REQUEST)
-      await recordPayment(counting, tx, draft, null)
-      return draft
-    },
-    { oneStatement: true },
-  )
+  const { payment } = await sell(counting, account)
   assert.equal(reads, 1)
   const { rows } = await own.db.query('select id from payments')
   assert.deepEqual(rows, [{ id: payment.id }])
@@ -76,7 +83,7 @@ test('a payment whose statement takes seconds is made all the same, and at once'
 
 for (const [whose, offMs, looks] of [
   ['half a minute old', -30_000, 1],
-  ['an hour old', -3_600_000, 2],
+  ['two minutes old', -120_000, 2],
   ['a minute ahead', 60_000, 2],
 ] as const)
   test(`a time that is ${whose} is ${looks === 1 ? 'a payment’s' : 'looked up again'}`, async () => {
@@ -87,10 +94,7 @@ for (const [whose, offMs, looks] of [
       databaseTime: async () =>
         new Date((await gateway.databaseTime()).getTime() + (reads++ === 0 ? offMs : 0)),
     }
-    await gateway.db.transaction(
-      async (tx) => recordPayment(off, tx, await draftPayment(off, account, REQUEST), null),
-      { oneStatement: true },
-    )
+    await sell(off, account)
     assert.equal(reads, looks)
   })
 
@@ -98,14 +102,11 @@ test("the carried reading of the database's clock is never ahead of it", async (
   let steadyMs = 0
   // The answer takes a second, and tells the time of when it was asked, or of when it was answered.
   for (const toldMs of [0, 1_000]) {
-    const db = {
-      ...gateway.db,
-      query: (async () => {
-        const now = new Date(1e12 + steadyMs + toldMs)
-        steadyMs += 1_000
-        return { rows: [{ now }], rowCount: 1 }
-      }) as never,
-    }
+    const db = telling(() => {
+      const now = new Date(1e12 + steadyMs + toldMs)
+      steadyMs += 1_000
+      return now
+    })
     const clock = openDatabaseClock(db, () => steadyMs)
     const told = (await clock()).getTime()
     const isMs = 1e12 + steadyMs
@@ -116,11 +117,10 @@ test("the carried reading of the database's clock is never ahead of it", async (
 test("the carried reading of the database's clock never strays", async () => {
   let steadyMs = 0
   let asked = 0
-  const db = {
-    ...gateway.db,
-    query: (async () => ({ rows: [{ now: new Date(1e12 + asked++) }], rowCount: 1 })) as never,
-  }
-  const clock = openDatabaseClock(db, () => steadyMs)
+  const clock = openDatabaseClock(
+    telling(() => new Date(1e12 + asked++)),
+    () => steadyMs,
+  )
   assert.equal((await clock()).getTime(), 1e12)
   steadyMs = 200
   assert.equal((await clock()).getTime(), 1e12 + 200)
@@ -194,33 +194,20 @@ test('a payment that meets an empty pool waits for the addresses that are being 
 test('what goes wrong with one payment leaves the addresses of the others set aside; those of a retired wallet are dropped', async () => {
   const own = await testGateway({ freshPerChain: 30, chains: ['sim-litecoin'] })
   const account = await testAccount(own)
-  const sell = (of: typeof own) =>
-    of.db.transaction(
-      async (tx) => {
-        const draft = await draftPayment(of, account, REQUEST)
-        await recordPayment(of, tx, draft, null)
-        return draft.fresh.position
-      },
-      { oneStatement: true },
-    )
-  const first = await sell(own)
+  const positionOf = async (of: typeof own) => (await sell(of, account)).fresh.position
+  const first = await positionOf(own)
   const wrong = { ...own, databaseTime: async () => new Date(0) }
-  await assert.rejects(sell(wrong), { name: 'OutsideFailure', retryable: true })
+  await assert.rejects(positionOf(wrong), { name: 'OutsideFailure', retryable: true })
   // Five attempts, each with an address of its own, out of those that were set aside: none was asked for in vain.
-  assert.equal(await sell(own), first + 6n)
+  assert.equal(await positionOf(own), first + 6n)
   await own.db.query("update wallets set retired_at = now() where chain = 'sim-litecoin'")
-  await assert.rejects(sell(own), { reason: 'no_address' }, 'nothing is left of what was set aside')
+  await assert.rejects(positionOf(own), { reason: 'no_address' }, 'nothing is left of what was set aside')
 })
 
 test('a payment that cannot be made of what was read is refused for what is different', async () => {
   const account = await testAccount(gateway)
   const request = { ...REQUEST, customerEmail: 'old@example.com' }
-  const sell = (change: (draft: PaymentDraft) => PaymentDraft) =>
-    gateway.db.transaction(
-      async (tx) => recordPayment(gateway, tx, change(await draftPayment(gateway, account, request)), null),
-      { oneStatement: true },
-    )
-  await sell((draft) => draft)
+  await sell(gateway, account, request)
   const made = await count(`payments where account_id = '${account.id}'`)
   const ofPayment = (fields: Partial<PaymentDraft['payment']>) => (draft: PaymentDraft) => ({
     ...draft,
@@ -231,7 +218,7 @@ test('a payment that cannot be made of what was read is refused for what is diff
     ['customer', ofPayment({ customerId: newId('cus') })],
     ['address', (draft: PaymentDraft) => ({ ...draft, fresh: { ...draft.fresh, mac: Buffer.alloc(32) } })],
   ] as const)
-    await assert.rejects(sell(change), ({ cause }: Error) => {
+    await assert.rejects(sell(gateway, account, request, change), ({ cause }: Error) => {
       assert.match(String(cause), new RegExp(`the ${what} of a payment is`))
       return true
     })

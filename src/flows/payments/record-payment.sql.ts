@@ -99,6 +99,7 @@ export async function insertPaymentRecord(
 /** How long payments that are recorded together wait for the key of one of them. */
 const TOGETHER_WAIT_MS = 20
 
+/** Of a draft: it names none, or the one that has the email, be it known or made by this statement. */
 const HAS_ITS_CUSTOMER =
   '(customer_id is null or customer_id = known_customer or customer_id in (select id from made))'
 
