@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import { conflict } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
-import { openDatabase, type Queryable, Unreachable } from './database.ts'
+import { type Database, openDatabase, type Queryable, Unreachable } from './database.ts'
 
 test('where the outcome of a commit is unknown and the second look fails too, the database is what is away', async () => {
   const db = await testDatabase()
@@ -63,20 +63,26 @@ test('a statement whose connection comes too late is not sent after all', async 
 
 test('a connection that is refused when it is looked at does nobody’s work, and leaves its place', async () => {
   const { url } = await testDatabase()
+  const make = 'create table made (x int)'
+  const works: ((db: Database) => Promise<unknown>)[] = [
+    (db) => db.query(make),
+    (db) => db.transaction((tx) => tx.query(make)),
+    (db) => db.transaction((tx) => tx.query(make), { oneStatement: true }),
+  ]
   let looks = 0
   const db = openDatabase({
     url,
     connectionsMax: 1,
     async verify() {
       await pause(50)
-      if (looks++ === 0) throw conflict('database_went_back', 'it is not what it was')
+      if (looks++ < works.length) throw conflict('database_went_back', 'it is not what it was')
     },
   })
   try {
-    await assert.rejects(db.query('create table made (x int)'), { reason: 'database_went_back' })
+    for (const work of works) await assert.rejects(work(db), { reason: 'database_went_back' })
     const { rows } = await db.query("select to_regclass('made') as made")
     assert.deepEqual(rows, [{ made: null }])
-    assert.equal(looks, 2)
+    assert.equal(looks, works.length + 1)
     assert.equal(db.connections().busy, 0)
   } finally {
     await db.close()
@@ -94,6 +100,33 @@ const SHUT_DOWN = message(
   'E',
   Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
 )
+
+test('a connection that falls silent while it is looked at gives its place back', async () => {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(LET_IN))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const db = openDatabase({
+    url: `postgresql://beck@127.0.0.1:${port}/beck`,
+    connectionsMax: 1,
+    verify: async (connection) => void (await connection.query('select 1')),
+  })
+  try {
+    await assert.rejects(db.query('select 2'), (error) => error instanceof Unreachable)
+    const [first] = sockets
+    assert.ok(first)
+    if (!first.closed) await once(first, 'close', { signal: AbortSignal.timeout(15_000) })
+    assert.equal(db.connections().busy, 0)
+  } finally {
+    await db.close()
+    server.close()
+  }
+})
 
 test('a connection that is let in and ended in one breath is tried again, and ends no process', async () => {
   let connections = 0

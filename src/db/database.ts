@@ -3,9 +3,10 @@
  * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { invariant, OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { invariant, OutcomeUnknown, OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openGathered } from './gathered.ts'
+import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
 import { CARRIER, type RowCarrier } from './row-statements.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
@@ -109,7 +110,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionString: options.url,
     max: options.connectionsMax ?? 10,
     application_name: options.applicationName ?? 'beck',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     types,
@@ -139,12 +140,14 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 const verifier = (verify: (connection: Queryable) => Promise<void>) => (client: pg.ClientBase) =>
-  verify({
-    async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows, rowCount } = await client.query(text, [...values])
-      return { rows: rows as Row[], rowCount: rowCount ?? 0 }
-    },
-  })
+  unlessSilent(
+    verify({
+      async query<Row>(text: string, values: readonly unknown[] = []) {
+        const { rows, rowCount } = await client.query(text, [...values])
+        return { rows: rows as Row[], rowCount: rowCount ?? 0 }
+      },
+    }),
+  )
 
 interface Server {
   readonly pool: pg.Pool
@@ -253,6 +256,8 @@ async function attemptOnce<Result>(
   try {
     client = await server.pool.connect()
   } catch (cause) {
+    // It is there, and is not to be worked on.
+    if (cause instanceof Refusal) throw cause
     return { kind: 'retry', cause }
   }
   let broken: Error | undefined
@@ -329,11 +334,6 @@ export function sqlState(error: unknown): string | null {
   const code = error instanceof Error && 'severity' in error && 'code' in error ? error.code : null
   return typeof code === 'string' ? code : null
 }
-
-/** None was free, or none could be made, in time: nothing was sent. */
-const isOfNoConnection = (error: unknown): boolean =>
-  error instanceof Error &&
-  /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message)
 
 function isConnectionLoss(error: unknown): boolean {
   const state = sqlState(error)

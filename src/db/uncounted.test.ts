@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
-import { claimDeliveries } from '../events/deliveries.sql.ts'
+import { claimDeliveries, recordAttempts } from '../events/deliveries.sql.ts'
 import { createWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
 import { AGES } from '../flows/operation/ages.ts'
 import { readBacklog } from '../flows/operation/health.sql.ts'
@@ -59,6 +60,7 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
     inFlight: new Map(),
     inFlightOfAccounts: new Map(),
   })
+  await recordAttempts(tx, [])
   const { inTransaction: _, ...outside } = tx
   await openAddressReserves().take(outside, 'sim-litecoin')
   await findAccountToRank(tx)
@@ -67,12 +69,74 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
   const byQueue = [...plans].filter(([text]) => /where decision_due and|"decisionsDue"/.test(text))
   assert.equal(byQueue.length, 2)
   for (const [, plan] of byQueue) assert.match(plan, /Scan (using|on) payments_decision_due/)
+  // A delivery that is locked, or whose attempt is written down, is found by its key, not among all that are due.
+  const locking = [...plans].filter(
+    ([text]) => /for update( of d skip locked)?\n/.test(text) && text.includes('deliveries'),
+  )
+  assert.equal(locking.length, 2)
+  for (const [, plan] of locking) {
+    assert.match(
+      plan,
+      /Index Scan using deliveries_pkey on deliveries d.*\n.*Index Cond.*\n.*Filter: .*due_at/,
+    )
+  }
   const walked = [...plans].filter(([, plan]) => LARGE.some((table) => walks(plan, table)))
   assert.deepEqual(
     walked.map(([text, plan]) => `${text}\n${plan}`),
     [],
   )
 })
+
+// What a foreign key looks up is planned once a connection, and kept until the table is counted: by an index of the account and
+// something else, each deposit walks through all payments of its account.
+test('before PostgreSQL has counted, every row is found by its key, and no other row is looked at', async () => {
+  const empty = await testDatabase({ prepares: false })
+  const keys = await listKeys(empty)
+  assert.ok(keys.length > 60, `${keys.length} keys`)
+  const byIndex = new Map(keys.map((key) => [key.index, key]))
+  const lost: string[] = []
+  for (const { table, columns, types } of keys) {
+    const where = columns.map((column, place) => `${column} = $${place + 1}::${types[place]}`).join(' and ')
+    const { rows } = await empty.query<{ 'QUERY PLAN': string }>(
+      `explain (generic_plan, costs off) select from only ${table} where ${where} for key share`,
+    )
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const used = byIndex.get(/(?:Index Scan using|Bitmap Index Scan on) (\w+)/.exec(plan)?.[1] ?? '')
+    if (!used || !tellsApart(used, columns)) lost.push(plan)
+  }
+  assert.deepEqual(lost, [])
+})
+
+interface Key {
+  readonly table: string
+  readonly index: string
+  /** In the order of the index. */
+  readonly columns: readonly string[]
+  readonly types: readonly string[]
+}
+
+/** By values of a key's columns it goes to one row: all of its own are among them, or it begins with them. */
+const tellsApart = (index: Key, columns: readonly string[]): boolean =>
+  index.columns.every((column) => columns.includes(column)) ||
+  columns.every((column) => index.columns.slice(0, columns.length).includes(column))
+
+/** Every index that tells all rows of its table apart by plain columns. */
+async function listKeys(of: Queryable): Promise<Key[]> {
+  const { rows } = await of.query<Key>(
+    `select p.indrelid::regclass::text as "table", i.relname as "index", x.columns, x.types
+     from pg_index p
+     join pg_class i on i.oid = p.indexrelid
+     cross join lateral (
+       select array_agg(a.attname::text order by k.place) as columns,
+         array_agg(format_type(a.atttypid, null) order by k.place) as types
+       from unnest(p.indkey[0:p.indnkeyatts - 1]) with ordinality as k (number, place)
+       join pg_attribute a on a.attrelid = p.indrelid and a.attnum = k.number
+     ) x
+     where i.relnamespace = 'public'::regnamespace and p.indisunique and p.indpred is null and p.indexprs is null
+     order by 1, 2`,
+  )
+  return rows
+}
 
 const walks = (plan: string, table: string): boolean => new RegExp(`Seq Scan on ${table}\\b`).test(plan)
 

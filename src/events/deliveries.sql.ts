@@ -49,6 +49,9 @@ export interface ClaimOptions {
  * `order by due_at limit n` is faster with one endpoint, but reads a whole backlog of millions to find the one behind it
  * that may be sent.
  *
+ * What is due is pending: saying so again of the rows that are locked would have PostgreSQL look for each in the queue, by probes of
+ * all that are due, in place of its key.
+ *
  * Rows are locked in no order and never waited for. Those of an endpoint that is off are cancelled here: an event
  * may have been announced in the moment in which its endpoint was deleted.
  *
@@ -102,7 +105,7 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
        select d.account_id, d.id
        from candidates c
        join deliveries d on d.account_id = c.account_id and d.id = c.id
-       where d.status = 'pending' and d.due_at <= now()
+       where d.due_at <= now()
        for update of d skip locked
      )
      update deliveries d
@@ -150,7 +153,7 @@ export interface AttemptRecord {
 /**
  * Writes attempts and what follows from them, many in one statement. An attempt whose lease another worker holds by
  * now (this one was stopped for a minute) is left out, unless it succeeded: then nobody needs to try again.
- * Locks the deliveries by id, as cancelling does.
+ * Locks the deliveries by id, as cancelling does, and each is looked up by its key, however many wait.
  */
 export async function recordAttempts(db: Queryable, attempts: readonly AttemptRecord[]): Promise<void> {
   const rows = attempts.map(({ delivery, ...attempt }) => ({
@@ -171,12 +174,14 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
          account_id uuid, id uuid, lease timestamptz, status text, delay_ms bigint, started_at timestamptz,
          duration_ms integer, response_status integer, response_start text, error text)
      ), locked as (
-       select d.account_id, d.id
-       from made m
-       join deliveries d on d.account_id = m.account_id and d.id = m.id
-       where d.status = 'pending' and (d.due_at = m.lease or m.status = 'delivered')
-       order by d.id
-       for update of d
+       select each.account_id, each.id
+       from (select * from made order by id) m
+       cross join lateral (
+         select d.account_id, d.id from deliveries d
+         where d.account_id = m.account_id and d.id = m.id
+           and (d.due_at = m.lease or (d.due_at is not null and m.status = 'delivered'))
+         for update
+       ) each
      ), counted as (
        update deliveries d
        set attempts = d.attempts + 1,
@@ -205,7 +210,7 @@ export async function returnDeliveries(
   await db.query(
     `update deliveries d set due_at = now()
      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease)
-     where d.account_id = c.account_id and d.id = c.id and d.status = 'pending' and d.due_at = c.lease`,
+     where d.account_id = c.account_id and d.id = c.id and d.due_at = c.lease`,
     arraysOf(deliveries, 'accountId', 'id', 'leasedUntil'),
   )
 }

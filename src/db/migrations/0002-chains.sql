@@ -52,11 +52,13 @@ create table addresses (
   reserved_until timestamptz,
   -- The lookup first: it tells two rows apart at once, where the chain seldom does. A block's worth of searches among ten
   -- million takes a fifth less.
-  primary key (lookup, chain),
   unique (chain, series, branch, position),
   check ((payment_id is null) = (issued_at is null))
   -- Setting one aside and issuing it find room beside it, and the first touches no index then.
 ) with (fillfactor = 50);
+-- After the other indexes, as every key that shares its first column with one: until a table is counted all cost the same, and
+-- PostgreSQL takes the newest of those (docs/internals/performance.md).
+alter table addresses add primary key (lookup, chain);
 -- The pool: addresses derived ahead and not yet handed out.
 create index addresses_fresh on addresses (chain, series, branch, position) where issued_at is null and not withheld;
 create index addresses_by_payment on addresses (account_id, payment_id) where payment_id is not null;

@@ -9,8 +9,7 @@ create table customers (
   -- Follow settled payments, within the transaction that settles or reverses one.
   order_count integer not null default 0 check (order_count >= 0),
   -- Minor units of the account's settlement currency, each payment at its locked rates.
-  total_spent_minor bigint not null default 0 check (total_spent_minor >= 0),
-  primary key (account_id, id)
+  total_spent_minor bigint not null default 0 check (total_spent_minor >= 0)
 );
 -- With what a list sorted by email asks for besides, so that what is skipped is not fetched.
 create unique index customers_email on customers (account_id, lower(email)) include (email, id);
@@ -18,6 +17,7 @@ create unique index customers_email on customers (account_id, lower(email)) incl
 create index customers_created on customers (account_id, created_at desc, id desc);
 create index customers_orders on customers (account_id, order_count, created_at, id);
 create index customers_spent on customers (account_id, total_spent_minor, created_at, id);
+alter table customers add primary key (account_id, id);
 -- Finds a part of an email without a look at every customer. Where PostgreSQL came without the extension, or this user may
 -- make none, lists find the same without it, more slowly. A look reads what is pending besides, so that is kept small.
 do $$ begin
@@ -97,7 +97,6 @@ create table payments (
   settlements integer not null default 0 check (settlements >= 0),
   -- Something happened on the chain that `decide` has not looked at yet. The settle worker's queue.
   decision_due boolean not null default false,
-  primary key (account_id, id),
   -- A rate into another currency than the account's of this moment is refused, and the currency stays from the first one on.
   foreign key (account_id, settlement_currency) references accounts (id, currency),
   foreign key (account_id, customer_id) references customers (account_id, id),
@@ -112,6 +111,7 @@ create index payments_created on payments (account_id, created_at, id);
 create index payments_status on payments (account_id, status, created_at, id) include (asset);
 create index payments_asset on payments (account_id, asset, created_at, id) include (status);
 create index payments_net on payments (account_id, net_minor, created_at, id) include (asset, status);
+alter table payments add primary key (account_id, id);
 -- A merchant finds a payment by what he calls it, be it what he calls all of them: a hash would walk through its equals
 -- for each payment that is made.
 create index payments_reference on payments (account_id, reference) where reference is not null;
@@ -324,15 +324,16 @@ create table deposits (
   bookings integer not null default 0 check (bookings >= 0),
   -- The ledger holds it now.
   booked boolean not null default false,
-  primary key (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id),
   check ((block_height is null) = (block_hash is null)),
   check (not (booked and dust)),
   check (status <> 'confirmed' or block_height is not null)
 );
 -- The chain decides what one deposit is, whoever it belongs to.
+create index deposits_by_address on deposits (chain, address);
 create unique index deposits_output on deposits (chain, tx_key, output_index);
 create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
+alter table deposits add primary key (account_id, id);
 create index deposits_by_replacement on deposits (chain, replaced_height) where replaced_height is not null;
 create index deposits_by_block on deposits (chain, block_height) where block_height is not null;
 create index deposits_in_no_block on deposits (chain) where block_height is null and status in ('seen', 'reorganised', 'dropped');
@@ -354,7 +355,7 @@ create table deposit_inputs (
   chain text not null,
   spent_tx text not null,
   spent_index bigint not null,
-  tx_key text not null,
-  primary key (chain, spent_tx, spent_index, tx_key)
+  tx_key text not null
 );
 create index deposit_inputs_tx on deposit_inputs (chain, tx_key);
+alter table deposit_inputs add primary key (chain, spent_tx, spent_index, tx_key);

@@ -11,10 +11,10 @@ create table events (
   body text not null,
   -- When it was written, not when its transaction began: the order of replay rests on it.
   created_at timestamptz not null default clock_timestamp(),
-  primary key (account_id, id),
   unique (account_id, cause)
 );
 create index events_replay on events (account_id, created_at, id);
+alter table events add primary key (account_id, id);
 -- For pruning by age. Not BRIN: once the pages of pruned rows are filled again, its ranges hold all ages.
 create index events_age on events (created_at);
 
@@ -54,8 +54,6 @@ create table deliveries (
   due_at timestamptz,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
-  primary key (account_id, id),
-  unique (account_id, event_id, endpoint_id),
   foreign key (account_id, event_id) references events (account_id, id),
   foreign key (account_id, endpoint_id) references webhook_endpoints (account_id, id),
   check ((status = 'pending') = (due_at is not null))
@@ -63,6 +61,7 @@ create table deliveries (
 -- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
 create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
 create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
+alter table deliveries add unique (account_id, event_id, endpoint_id), add primary key (account_id, id);
 -- What met no good answer, of all merchants and of one or his endpoint, for who runs Beck. What succeeds at once is in neither.
 create index deliveries_ill on deliveries (created_at desc, id desc, status)
   where status = 'failed' or (status = 'pending' and attempts > attempts_before);

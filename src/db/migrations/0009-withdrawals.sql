@@ -43,7 +43,6 @@ create table withdrawals (
   -- What of a failed one stayed with the gateway: the gas that its call used in vain.
   kept_atoms numeric(78, 0) not null default 0 check (kept_atoms between 0 and amount_atoms),
   check (kept_atoms = 0 or status = 'failed'),
-  primary key (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id),
   check (amount_atoms = fee_atoms + network_fee_atoms + net_atoms),
   check ((kind = 'refund') = (payment_id is not null)),
@@ -53,7 +52,10 @@ create table withdrawals (
   check ((status = 'completed') = (completed_at is not null)),
   check ((status = 'failed') = (failed_at is not null))
 );
+-- One by where it went.
+create index withdrawals_destination on withdrawals (account_id, destination);
 create index withdrawals_recent on withdrawals (account_id, created_at desc, id desc);
+alter table withdrawals add primary key (account_id, id);
 create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
 create index withdrawals_reverted on withdrawals (account_id, failed_at) where refused_reason = 'reverted';
 create index withdrawals_signing on withdrawals (chain, signing_since) where status = 'requested' and signing_since is not null;
@@ -99,8 +101,6 @@ create table signed_transactions (
   fee_bookings integer not null default 0,
   -- A bump was asked for; the signer clears it.
   bump_wanted boolean not null default false,
-  primary key (chain, txid),
-  foreign key (chain, replacement_set) references signed_transactions (chain, txid),
   check ((sender is null) = (nonce is null)),
   check ((status in ('mined', 'mined_reverted', 'confirmed', 'reverted')) = (block_height is not null)),
   check ((block_height is null) = (block_hash is null)),
@@ -115,6 +115,7 @@ create index signed_transactions_open on signed_transactions (chain, created_at)
 create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_replacement_set on signed_transactions (chain, replacement_set);
+alter table signed_transactions add primary key (chain, txid), add foreign key (chain, replacement_set) references signed_transactions (chain, txid);
 -- Without their bytes: placed by the signer whose journal does not know of the placing yet, or forgotten by a database.
 create index signed_transactions_not_ready on signed_transactions (chain) where status in ('placed', 'recovered');
 
@@ -231,10 +232,11 @@ create table sweeps (
   gas_replacement_set text,
   replacement_set text,
   created_at timestamptz not null default now(),
-  primary key (chain, id),
   foreign key (chain, gas_replacement_set) references signed_transactions (chain, txid),
   foreign key (chain, replacement_set) references signed_transactions (chain, txid)
 );
+create index sweeps_by_address on sweeps (chain, address, asset);
+alter table sweeps add primary key (chain, id);
 -- What batches moved to the hot wallet, as the blocks that hold them show it: of a batch some may fail.
 create table swept_tokens (
   chain text not null,
@@ -242,10 +244,10 @@ create table swept_tokens (
   address text not null,
   asset text not null check (asset in ('USDC', 'USDT')),
   atoms numeric(78, 0) not null check (atoms > 0),
-  primary key (chain, txid, address, asset),
   foreign key (chain, txid) references signed_transactions (chain, txid)
 );
 create index swept_tokens_by_address on swept_tokens (chain, address);
+alter table swept_tokens add primary key (chain, txid, address, asset);
 
 -- The contract that batches run at, once for each hot wallet; the signer deploys what is asked for here: what is missing
 -- since a time, and has no deployment under way.
@@ -285,6 +287,5 @@ alter table chains add column capital_height bigint not null default -1;
 
 -- One at a time for each address, so that its nonces follow each other.
 create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');
-create index sweeps_by_address on sweeps (chain, address, asset);
 create index sweeps_by_replacement_set on sweeps (chain, replacement_set) where replacement_set is not null;
 create index sweeps_by_gas_replacement_set on sweeps (chain, gas_replacement_set) where gas_replacement_set is not null;

@@ -25,14 +25,13 @@ create table gas_funding (
   block_height bigint not null,
   -- The sweep of the address's ether that takes, or took, what was left of it.
   sweep uuid,
-  primary key (chain, txid, address),
   foreign key (chain, sweep) references sweeps (chain, id) on delete set null (sweep)
 );
 create index gas_funding_by_address on gas_funding (chain, address);
 create index gas_funding_by_block on gas_funding (chain, block_height);
+alter table gas_funding add primary key (chain, txid, address);
 create index gas_funding_left on gas_funding (chain, atoms desc) where sweep is null;
 create index gas_funding_by_sweep on gas_funding (chain, sweep) where sweep is not null;
-create index deposits_by_address on deposits (chain, address);
 
 -- Deposit addresses that a block showed something to leave: by a sweep of ours, or by somebody who should not have their keys. The
 -- proof of that block asks the chain about them.

@@ -158,6 +158,5 @@ create table saved_views (
 create index payments_sales on payments (account_id, completed_at) include (spent_minor) where spent_minor is not null;
 -- What is held for somebody's decision, without the many rows that hold nothing any more.
 create index unresolved_funds_held on unresolved_funds (account_id, payment_id) where atoms > 0;
--- One withdrawal by where it went, or by its transaction.
-create index withdrawals_destination on withdrawals (account_id, destination);
+-- One withdrawal by its transaction.
 create index withdrawals_tx_hash on withdrawals (account_id, tx_hash) where tx_hash is not null;

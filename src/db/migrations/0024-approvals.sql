@@ -10,10 +10,10 @@ create table payout_batches (
   size integer not null check (size between 1 and 1000),
   name text not null check (length(name) between 1 and 120),
   asked_by text not null,
-  created_at timestamptz not null default now(),
-  primary key (account_id, id)
+  created_at timestamptz not null default now()
 );
 create index payout_batches_recent on payout_batches (account_id, created_at desc, id desc);
+alter table payout_batches add primary key (account_id, id);
 alter table withdrawals add column batch_id uuid;
 -- What its line of the file said of it, for people.
 alter table withdrawals add column batch_note text check (length(batch_note) <= 80);
@@ -42,7 +42,6 @@ create table approval_requests (
   decided_at timestamptz,
   -- When those who may approve were told.
   told_at timestamptz,
-  primary key (account_id, id),
   foreign key (account_id, withdrawal_id) references withdrawals (account_id, id),
   foreign key (account_id, batch_id) references payout_batches (account_id, id),
   check ((act = 'withdrawal') = (withdrawal_id is not null)),
@@ -52,6 +51,8 @@ create table approval_requests (
   check ((status = 'declined') = (declined_by is not null)),
   check ((status = 'refused') = (refused_reason is not null))
 );
+create index approval_requests_recent on approval_requests (account_id, created_at desc, id desc);
+alter table approval_requests add primary key (account_id, id);
 -- Each is asked for once.
 create unique index approval_requests_withdrawal on approval_requests (account_id, withdrawal_id) where withdrawal_id is not null;
 create unique index approval_requests_batch on approval_requests (account_id, batch_id) where batch_id is not null;
@@ -60,7 +61,6 @@ create unique index approval_requests_policy on approval_requests (account_id) w
 create index approval_requests_open on approval_requests (valid_until) where status = 'open';
 -- Owners are told of these.
 create index approval_requests_changes on approval_requests (decided_at) where status = 'approved' and act in ('policy', 'allow', 'disallow');
-create index approval_requests_recent on approval_requests (account_id, created_at desc, id desc);
 
 -- Passkeys' signatures as they were given; one of a person for a request.
 create table approvals (

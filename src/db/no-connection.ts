@@ -1,0 +1,25 @@
+/** Connections that do not come in time: nothing was sent to anybody. */
+import { pause } from '../core/pause.ts'
+
+/** Until it is there, and again until whoever looks at it before it is used has an answer. */
+export const CONNECT_MS_MAX = 10_000
+
+class FellSilent extends Error {
+  override readonly name = 'FellSilent'
+}
+
+/**
+ * The pool tells those who wait that none came in time, but would itself wait for ever for one that falls silent while it is looked at,
+ * and keep its place. It closes one that this throws about.
+ */
+export async function unlessSilent(looked: Promise<void>): Promise<void> {
+  const done = new AbortController()
+  const silent = pause(CONNECT_MS_MAX, done.signal).then(() => Promise.reject(new FellSilent()))
+  await Promise.race([looked, silent]).finally(() => done.abort())
+}
+
+/** None was free, or none could be made, in time. */
+export const isOfNoConnection = (error: unknown): boolean =>
+  error instanceof FellSilent ||
+  (error instanceof Error &&
+    /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message))
