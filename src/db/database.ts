@@ -3,10 +3,10 @@
  * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { invariant, OutcomeUnknown, OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
+import { invariant, OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openGathered } from './gathered.ts'
-import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
+import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent, verdictOf } from './no-connection.ts'
 import { CARRIER, type RowCarrier } from './row-statements.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
@@ -21,7 +21,7 @@ const types: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-/** Anything that runs a statement: the pool for single reads, a transaction for everything else. */
+/** The pool for single reads, a transaction for everything else. */
 export interface Queryable {
   /**
    * @param hot - `'prepared'` for a statement that runs all the time: each connection parses and plans it once. Its text
@@ -64,7 +64,7 @@ export interface Database extends Queryable {
    * Runs `work` in one READ COMMITTED transaction. Serialization failures, deadlocks and connections lost
    * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
    *
-   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or others stay in the way.
+   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, no connection is let be used, or others stay in the way.
    * @throws {OutcomeUnknown} when the connection broke during COMMIT and no `ifCommitted` was given.
    */
   transaction<Result>(
@@ -162,7 +162,10 @@ export class Unreachable extends OutsideFailure {
 }
 
 const unreachable = (url: string, cause: unknown): Unreachable =>
-  new Unreachable(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
+  new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
+    cause,
+    retryable: true,
+  })
 
 export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
 
@@ -256,8 +259,6 @@ async function attemptOnce<Result>(
   try {
     client = await server.pool.connect()
   } catch (cause) {
-    // It is there, and is not to be worked on.
-    if (cause instanceof Refusal) throw cause
     return { kind: 'retry', cause }
   }
   let broken: Error | undefined

@@ -1,4 +1,5 @@
-/** Connections that do not come in time: nothing was sent to anybody. */
+/** Connections that nobody may use, or that do not come in time: nothing was sent to anybody. */
+import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 
 /** Until it is there, and again until whoever looks at it before it is used has an answer. */
@@ -6,6 +7,7 @@ export const CONNECT_MS_MAX = 10_000
 
 class FellSilent extends Error {
   override readonly name = 'FellSilent'
+  override readonly message = 'the connection fell silent before it could be used'
 }
 
 /**
@@ -23,3 +25,7 @@ export const isOfNoConnection = (error: unknown): boolean =>
   error instanceof FellSilent ||
   (error instanceof Error &&
     /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message))
+
+/** Of who looked at the connection: it is there, and is not to be worked on. */
+export const verdictOf = (cause: unknown): string | null =>
+  cause instanceof Refusal || cause instanceof OutsideFailure ? cause.message : null

@@ -154,6 +154,8 @@ export interface AttemptRecord {
  * Writes attempts and what follows from them, many in one statement. An attempt whose lease another worker holds by
  * now (this one was stopped for a minute) is left out, unless it succeeded: then nobody needs to try again.
  * Locks the deliveries by id, as cancelling does, and each is looked up by its key, however many wait.
+ *
+ * @throws PostgreSQL error 23505 when a delivery is among them twice.
  */
 export async function recordAttempts(db: Queryable, attempts: readonly AttemptRecord[]): Promise<void> {
   const rows = attempts.map(({ delivery, ...attempt }) => ({
@@ -202,15 +204,22 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
   )
 }
 
-/** Gives claimed deliveries back at once, uncounted: for a worker that stops. */
+/** Gives claimed deliveries back at once, uncounted: for a worker that stops. Locks them as {@link recordAttempts} does. */
 export async function returnDeliveries(
   db: Queryable,
   deliveries: readonly Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'>[],
 ): Promise<void> {
   await db.query(
-    `update deliveries d set due_at = now()
-     from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease)
-     where d.account_id = c.account_id and d.id = c.id and d.due_at = c.lease`,
+    `with locked as (
+       select each.account_id, each.id
+       from (select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease) order by id) c
+       cross join lateral (
+         select d.account_id, d.id from deliveries d
+         where d.account_id = c.account_id and d.id = c.id and d.due_at = c.lease
+         for update
+       ) each
+     )
+     update deliveries d set due_at = now() from locked l where d.account_id = l.account_id and d.id = l.id`,
     arraysOf(deliveries, 'accountId', 'id', 'leasedUntil'),
   )
 }

@@ -25,7 +25,7 @@ const PRUNE = `with old as (
        where e.created_at < now() - make_interval(days => $1)
          and not exists (
            select from deliveries d
-           where d.account_id = e.account_id and d.event_id = e.id and d.status = 'pending')
+           where d.account_id = e.account_id and d.event_id = e.id and d.due_at is not null)
        order by e.created_at limit $2
        for update of e skip locked
      ), gone as (

@@ -12,6 +12,8 @@ import { openCounter, type RateLimiter } from './rate-limit.ts'
 /** Keys that one address may get wrong in a minute. A good key is looked at first, so this never locks one out. */
 const FAILED_ATTEMPTS_MAX = 50
 
+const isOfKey = ({ kind }: Refusal): boolean => kind === 'unauthenticated' || kind === 'forbidden'
+
 const tooManyWrong = (waitSeconds: number) =>
   new RateLimited(
     `more than ${FAILED_ATTEMPTS_MAX} wrong API keys from this address within a minute; check the key`,
@@ -38,7 +40,8 @@ export function guardRoutes(
         return await authenticator.caller(key, request.ip)
       }
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      // Only of a key: what is wrong with the database guesses nothing either.
+      if (!(error instanceof Refusal) || !isOfKey(error)) throw error
       const waitSeconds = failures.count(hostOf(request.ip))
       if (waitSeconds === 0) throw error
       throw tooManyWrong(waitSeconds)

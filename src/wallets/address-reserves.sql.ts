@@ -116,7 +116,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
 
 /**
  * The addresses of those that nobody was given, that are as they were read (another secret key writes other MACs), and
- * whose wallet is the current one still.
+ * whose wallet is the current one still. Each row is found by its key (`offset 0`), not among all that are fresh.
  */
 async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): Promise<Set<string>> {
   const [first] = rows
@@ -124,8 +124,8 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
   const { rows: fresh } = await db.query<{ address: string }>(
     `select a.address from unnest($2::bytea[], $3::bytea[], $4::bytea[]) as known (lookup, mac, wallet_mac)
      join wallets w on w.chain = $1 and w.retired_at is null and w.mac = known.wallet_mac
-     join addresses a on a.chain = $1 and a.lookup = known.lookup and a.mac = known.mac and a.series = w.series
-     where a.issued_at is null and not a.withheld`,
+     cross join lateral (select * from addresses where chain = $1 and lookup = known.lookup offset 0) a
+     where a.mac = known.mac and a.series = w.series and a.issued_at is null and not a.withheld`,
     [first.chain, ...arraysOf(rows, 'lookup', 'mac'), rows.map(({ wallet }) => wallet.mac)],
   )
   return new Set(fresh.map(({ address }) => address))

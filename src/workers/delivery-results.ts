@@ -2,7 +2,7 @@
 import { recordAct } from '../audit/audit-log.sql.ts'
 import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import type { Database, Tx } from '../db/database.ts'
+import { type Database, sqlState, type Tx } from '../db/database.ts'
 import { type AttemptRecord, type ClaimedDelivery, recordAttempts } from '../events/deliveries.sql.ts'
 import type { DisabledReason, Outcome, Verdict } from '../events/delivery.ts'
 import { addDeliveryTotals, totalsOf } from '../events/delivery-totals.sql.ts'
@@ -37,12 +37,7 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
   const write = async (): Promise<boolean> => {
     const batch = waiting.splice(0, BATCH_MAX)
     if (batch.length === 0) return false
-    try {
-      await recordAttempts(db, batch.map(recordOf))
-    } catch (error) {
-      waiting.unshift(...batch)
-      throw error
-    }
+    await record(db, log, batch, (rest) => void waiting.unshift(...rest))
     await judgeEndpoints(db, log, batch, failing)
     await addDeliveryTotals(
       db,
@@ -80,6 +75,38 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
     },
   }
 }
+
+/**
+ * One that can never be written, or is of a delivery that was attempted again before the first time was written down, holds up no other.
+ *
+ * @param again - Told of what is to be written later, before this throws.
+ */
+async function record(
+  db: Database,
+  log: Log,
+  batch: readonly DeliveryResult[],
+  again: (rest: readonly DeliveryResult[]) => void,
+): Promise<void> {
+  const [first, second] = batch
+  try {
+    await recordAttempts(db, batch.map(recordOf))
+  } catch (error) {
+    if (!isOfRows(error)) {
+      again(batch)
+      throw error
+    }
+    if (!second) {
+      const what = 'what a delivery met can not be written down; it repeats when its lease ends'
+      return log.error({ err: error, delivery: first?.delivery.id }, what)
+    }
+    for (const [place, result] of batch.entries()) {
+      await record(db, log, [result], (rest) => again([...rest, ...batch.slice(place + 1)]))
+    }
+  }
+}
+
+/** PostgreSQL takes no row like one of these (data exceptions, constraints), whenever it is asked. */
+const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
 
 function recordOf({ delivery, outcome, verdict, startedAt, durationMs }: DeliveryResult): AttemptRecord {
   const answered = outcome.kind === 'answered'

@@ -1,0 +1,78 @@
+/** What attempts met is written down: once for each delivery, and whatever else can not be. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testDeliveries } from '../../test/deliveries.ts'
+import type { Log } from '../core/log.ts'
+import { SILENT } from '../core/log.ts'
+import { type ClaimedDelivery, claimDeliveries } from '../events/deliveries.sql.ts'
+import type { Verdict } from '../events/delivery.ts'
+import { type DeliveryResult, startDeliveryResults } from './delivery-results.ts'
+
+const { db, endpoint, happen, deliveriesOf, makeDue } = await testDeliveries()
+
+const claim = (): Promise<ClaimedDelivery[]> =>
+  claimDeliveries(db, {
+    limit: 10,
+    perEndpointMax: 10,
+    perFailingEndpointMax: 10,
+    perAccountMax: 10,
+    inFlight: new Map(),
+    inFlightOfAccounts: new Map(),
+  })
+
+const met = (delivery: ClaimedDelivery, verdict: Verdict, durationMs = 5): DeliveryResult => ({
+  delivery,
+  outcome: {
+    kind: 'answered',
+    status: verdict.kind === 'delivered' ? 200 : 503,
+    start: '',
+    retryAfter: null,
+  },
+  verdict,
+  startedAt: new Date(),
+  durationMs,
+})
+const DELIVERED = { kind: 'delivered' } as const
+const RETRY = { kind: 'retry', delayMs: 60_000 } as const
+
+for (const [first, second, status] of [
+  [RETRY, RETRY, 'pending'],
+  [DELIVERED, RETRY, 'delivered'],
+  [RETRY, DELIVERED, 'delivered'],
+] as const) {
+  test(`a delivery that met ${first.kind}, and ${second.kind} before that was written down, is ${status} after one attempt`, async () => {
+    const { endpoint: made } = await endpoint('https://shop.example/hook')
+    await happen()
+    const [before] = await claim()
+    // Its lease ended, and the same worker took it again.
+    await makeDue(made.id)
+    const [again] = await claim()
+    assert.ok(before && again && again.leasedUntil > before.leasedUntil)
+    const results = startDeliveryResults(db, SILENT)
+    results.add(met(before, first))
+    results.add(met(again, second))
+    await results.stop()
+    const [row] = await deliveriesOf(made.id)
+    assert.deepEqual([row?.status, row?.attempts, row?.tries.length], [status, 1, 1])
+  })
+}
+
+test('what can never be written down is said, and holds up no other', async () => {
+  const { endpoint: made } = await endpoint('https://shop.example/hook')
+  for (let n = 0; n < 3; n++) await happen()
+  const [one, odd, other] = await claim()
+  assert.ok(one && odd && other)
+  const said: unknown[] = []
+  const log: Log = { ...SILENT, error: (...line: unknown[]) => void said.push(line[0]) }
+  const results = startDeliveryResults(db, log)
+  results.add(met(one, DELIVERED))
+  results.add(met(odd, DELIVERED, -1))
+  results.add(met(other, DELIVERED))
+  await results.stop()
+  const rows = await deliveriesOf(made.id)
+  assert.deepEqual(rows.map(({ status }) => status).sort(), ['delivered', 'delivered', 'pending'])
+  assert.deepEqual(
+    said.map((line) => (line as { delivery: unknown }).delivery),
+    [odd.id],
+  )
+})
