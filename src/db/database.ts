@@ -64,7 +64,7 @@ export interface Database extends Queryable {
    * Runs `work` in one READ COMMITTED transaction. Serialization failures, deadlocks and connections lost
    * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
    *
-   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, no connection is let be used, or others stay in the way.
+   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or others stay in the way.
    * @throws {OutcomeUnknown} when the connection broke during COMMIT and no `ifCommitted` was given.
    */
   transaction<Result>(
@@ -156,7 +156,7 @@ interface Server {
   readonly gathered: (group: string) => RowCarrier
 }
 
-/** It does not answer: it starts again, moves to another machine, or the network is down. */
+/** It does not answer (it starts again, moves to another machine, or the network is down), or nobody may work on it now. */
 export class Unreachable extends OutsideFailure {
   override readonly name = 'Unreachable'
 }

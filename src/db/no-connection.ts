@@ -17,8 +17,18 @@ class FellSilent extends Error {
 export async function unlessSilent(looked: Promise<void>): Promise<void> {
   const done = new AbortController()
   const silent = pause(CONNECT_MS_MAX, done.signal).then(() => Promise.reject(new FellSilent()))
-  await Promise.race([looked, silent]).finally(() => done.abort())
+  try {
+    await Promise.race([looked, silent])
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof OutsideFailure) verdicts.add(error)
+    throw error
+  } finally {
+    done.abort()
+  }
 }
+
+/** Of those who looked at connections. */
+const verdicts = new WeakSet<Error>()
 
 /** None was free, or none could be made, in time. */
 export const isOfNoConnection = (error: unknown): boolean =>
@@ -26,6 +36,6 @@ export const isOfNoConnection = (error: unknown): boolean =>
   (error instanceof Error &&
     /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message))
 
-/** Of who looked at the connection: it is there, and is not to be worked on. */
+/** Of who looked at the connection: it is there, and is not to be worked on. Null for any other error. */
 export const verdictOf = (cause: unknown): string | null =>
-  cause instanceof Refusal || cause instanceof OutsideFailure ? cause.message : null
+  cause instanceof Error && verdicts.has(cause) ? cause.message : null

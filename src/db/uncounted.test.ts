@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
-import { claimDeliveries, recordAttempts } from '../events/deliveries.sql.ts'
+import { claimDeliveries, recordAttempts, returnDeliveries } from '../events/deliveries.sql.ts'
 import { createWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
 import { AGES } from '../flows/operation/ages.ts'
 import { readBacklog } from '../flows/operation/health.sql.ts'
@@ -61,6 +61,7 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
     inFlightOfAccounts: new Map(),
   })
   await recordAttempts(tx, [])
+  await returnDeliveries(tx, [])
   const { inTransaction: _, ...outside } = tx
   await openAddressReserves().take(outside, 'sim-litecoin')
   await findAccountToRank(tx)
@@ -69,11 +70,11 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
   const byQueue = [...plans].filter(([text]) => /where decision_due and|"decisionsDue"/.test(text))
   assert.equal(byQueue.length, 2)
   for (const [, plan] of byQueue) assert.match(plan, /Scan (using|on) payments_decision_due/)
-  // A delivery that is locked, or whose attempt is written down, is found by its key, not among all that are due.
+  // A delivery that is claimed, given back, or whose attempt is written down, is found by its key, not among all that are due.
   const locking = [...plans].filter(
     ([text]) => /for update( of d skip locked)?\n/.test(text) && text.includes('deliveries'),
   )
-  assert.equal(locking.length, 2)
+  assert.equal(locking.length, 3)
   for (const [, plan] of locking) {
     assert.match(
       plan,

@@ -4,11 +4,12 @@ import test from 'node:test'
 import { testDeliveries } from '../../test/deliveries.ts'
 import type { Log } from '../core/log.ts'
 import { SILENT } from '../core/log.ts'
+import { type Database, type Queryable, Unreachable } from '../db/database.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../events/deliveries.sql.ts'
 import type { Verdict } from '../events/delivery.ts'
 import { type DeliveryResult, startDeliveryResults } from './delivery-results.ts'
 
-const { db, endpoint, happen, deliveriesOf, makeDue } = await testDeliveries()
+const { db, endpoint, happen, deliveriesOf, makeDue, until } = await testDeliveries()
 
 const claim = (): Promise<ClaimedDelivery[]> =>
   claimDeliveries(db, {
@@ -32,6 +33,13 @@ const met = (delivery: ClaimedDelivery, verdict: Verdict, durationMs = 5): Deliv
   startedAt: new Date(),
   durationMs,
 })
+/** For the metrics. */
+async function countAttempts(): Promise<number> {
+  const { rows } = await db.query<{ attempts: number }>(
+    'select coalesce(sum(attempts), 0)::float8 as attempts from delivery_totals',
+  )
+  return rows[0]?.attempts ?? 0
+}
 const DELIVERED = { kind: 'delivered' } as const
 const RETRY = { kind: 'retry', delayMs: 60_000 } as const
 
@@ -75,4 +83,29 @@ test('what can never be written down is said, and holds up no other', async () =
     said.map((line) => (line as { delivery: unknown }).delivery),
     [odd.id],
   )
+})
+
+test('what was written before the connection broke is judged then, and the rest is written later', async () => {
+  const { endpoint: made } = await endpoint('https://shop.example/hook')
+  for (let n = 0; n < 3; n++) await happen()
+  const [one, odd, other] = await claim()
+  assert.ok(one && odd && other)
+  const before = await countAttempts()
+  let statements = 0
+  const breaking: Database = {
+    ...db,
+    async query<Row>(...asked: Parameters<Queryable['query']>) {
+      // All of them, one, and then the next.
+      if (++statements === 3) throw new Unreachable('away', { retryable: true })
+      return await db.query<Row>(...asked)
+    },
+  }
+  const results = startDeliveryResults(breaking, SILENT)
+  results.add(met(one, RETRY))
+  results.add(met(odd, RETRY, -1))
+  results.add(met(other, DELIVERED))
+  const [first, , last] = await until(made.id, (rows) => rows.some(({ status }) => status === 'delivered'))
+  await results.stop()
+  assert.deepEqual([first?.attempts, last?.attempts], [1, 1])
+  assert.equal((await countAttempts()) - before, 3)
 })

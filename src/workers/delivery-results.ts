@@ -2,7 +2,8 @@
 import { recordAct } from '../audit/audit-log.sql.ts'
 import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import { type Database, sqlState, type Tx } from '../db/database.ts'
+import type { Database, Tx } from '../db/database.ts'
+import { isOfRows } from '../db/rows.ts'
 import { type AttemptRecord, type ClaimedDelivery, recordAttempts } from '../events/deliveries.sql.ts'
 import type { DisabledReason, Outcome, Verdict } from '../events/delivery.ts'
 import { addDeliveryTotals, totalsOf } from '../events/delivery-totals.sql.ts'
@@ -37,17 +38,13 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
   const write = async (): Promise<boolean> => {
     const batch = waiting.splice(0, BATCH_MAX)
     if (batch.length === 0) return false
-    await record(db, log, batch, (rest) => void waiting.unshift(...rest))
-    await judgeEndpoints(db, log, batch, failing)
-    await addDeliveryTotals(
-      db,
-      totalsOf(
-        batch.map(({ outcome, durationMs }) => ({
-          status: outcome.kind === 'answered' ? outcome.status : null,
-          durationMs,
-        })),
-      ),
-    )
+    const { written, rest, error } = await record(db, log, batch)
+    waiting.unshift(...rest)
+    if (written.length > 0) {
+      await judgeEndpoints(db, log, written, failing)
+      await addDeliveryTotals(db, totalsOf(written.map(timed)))
+    }
+    if (rest.length > 0) throw error
     return waiting.length > 0
   }
   // The attempts are written without locks on endpoints, and these after them: nobody waits in a circle.
@@ -76,37 +73,39 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
   }
 }
 
-/**
- * One that can never be written, or is of a delivery that was attempted again before the first time was written down, holds up no other.
- *
- * @param again - Told of what is to be written later, before this throws.
- */
-async function record(
-  db: Database,
-  log: Log,
-  batch: readonly DeliveryResult[],
-  again: (rest: readonly DeliveryResult[]) => void,
-): Promise<void> {
-  const [first, second] = batch
+interface Recorded {
+  readonly written: readonly DeliveryResult[]
+  /** To be written later, and why. */
+  readonly rest: readonly DeliveryResult[]
+  readonly error: unknown
+}
+
+/** One that can never be written, or is of a delivery that was attempted again before the first time was written down, holds up no other. */
+async function record(db: Database, log: Log, batch: readonly DeliveryResult[]): Promise<Recorded> {
   try {
     await recordAttempts(db, batch.map(recordOf))
   } catch (error) {
-    if (!isOfRows(error)) {
-      again(batch)
-      throw error
-    }
-    if (!second) {
-      const what = 'what a delivery met can not be written down; it repeats when its lease ends'
-      return log.error({ err: error, delivery: first?.delivery.id }, what)
-    }
-    for (const [place, result] of batch.entries()) {
-      await record(db, log, [result], (rest) => again([...rest, ...batch.slice(place + 1)]))
-    }
+    if (!isOfRows(error)) return { written: [], rest: batch, error }
+    const [first, second] = batch
+    if (second) return await recordEach(db, log, batch)
+    const what = 'what a delivery met can not be written down; it is sent again when its lease ends'
+    log.error({ err: error, delivery: first?.delivery.id }, what)
   }
+  return { written: batch, rest: [], error: null }
 }
 
-/** PostgreSQL takes no row like one of these (data exceptions, constraints), whenever it is asked. */
-const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
+async function recordEach(db: Database, log: Log, batch: readonly DeliveryResult[]): Promise<Recorded> {
+  for (const [place, result] of batch.entries()) {
+    const { rest, error } = await record(db, log, [result])
+    if (rest.length > 0) return { written: batch.slice(0, place), rest: batch.slice(place), error }
+  }
+  return { written: batch, rest: [], error: null }
+}
+
+const timed = ({ outcome, durationMs }: DeliveryResult) => ({
+  status: outcome.kind === 'answered' ? outcome.status : null,
+  durationMs,
+})
 
 function recordOf({ delivery, outcome, verdict, startedAt, durationMs }: DeliveryResult): AttemptRecord {
   const answered = outcome.kind === 'answered'

@@ -69,6 +69,17 @@ test('a mail goes out over STARTTLS, signed in, once, and its text is gone from 
   assert.doesNotMatch(lines.join(''), /very-secret|p@ss|p%40ss|ada@example/)
 })
 
+test('what keeps new mails from being written keeps none from being sent, and is logged', async () => {
+  const gateway = await testGateway()
+  const server = await openMailServer()
+  await gateway.db.query('alter table audit_log rename to elsewhere')
+  const { loop, lines } = mailer(gateway, serverAt(server.port), { ca: server.ca })
+  await queue(gateway, 'reset@example.com')
+  await until('sent', isState(gateway, 'reset@example.com', 'sent'))
+  await loop.stop()
+  assert.match(lines.join(''), /a turn of the mail loop failed/)
+})
+
 test('TLS from the first byte, and on no terms a certificate that nobody vouches for', async () => {
   const gateway = await testGateway()
   const server = await openMailServer({ isTls: true })

@@ -35,10 +35,13 @@ export function startMailer(
     idleMs: options.idleMs ?? IDLE_MS,
     log: gateway.log,
     async turn(signal) {
-      const more = (await tellPeople(gateway)) || (await tellApprovers(gateway))
+      const telling = async () => (await tellPeople(gateway)) || (await tellApprovers(gateway))
+      // Whatever keeps new ones from being written, those that were are sent.
+      const [told] = await Promise.allSettled([telling()])
       const due = await claimMails(gateway.db, MAILS_PER_TURN)
       await Promise.all(due.map((mail) => attempt(gateway, sender, mail, signal)))
-      return more || due.length === MAILS_PER_TURN
+      if (told.status === 'rejected') throw told.reason
+      return told.value || due.length === MAILS_PER_TURN
     },
   })
 }

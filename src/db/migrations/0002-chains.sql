@@ -56,7 +56,7 @@ create table addresses (
   check ((payment_id is null) = (issued_at is null))
   -- Setting one aside and issuing it find room beside it, and the first touches no index then.
 ) with (fillfactor = 50);
--- After the other indexes, as every key of which one begins with a column: until a table is counted all cost the same, and
+-- After the other indexes, as every key where another index begins with one of its columns: until a table is counted all cost the same, and
 -- PostgreSQL takes the newest of those (docs/internals/performance.md).
 alter table addresses add primary key (lookup, chain);
 -- The pool: addresses derived ahead and not yet handed out.

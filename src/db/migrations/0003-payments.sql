@@ -329,8 +329,8 @@ create table deposits (
   check (not (booked and dust)),
   check (status <> 'confirmed' or block_height is not null)
 );
--- The chain decides what one deposit is, whoever it belongs to.
 create index deposits_by_address on deposits (chain, address);
+-- The chain decides what one deposit is, whoever it belongs to.
 create unique index deposits_output on deposits (chain, tx_key, output_index);
 create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
 alter table deposits add primary key (account_id, id);

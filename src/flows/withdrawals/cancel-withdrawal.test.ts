@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
 import type { Database } from '../../db/database.ts'
+import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { freeze, thaw } from '../../ledger/freezes.sql.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -166,4 +167,16 @@ test('a cancelled withdrawal that the journal knows as paid is put back, and nev
   await story.mineAndTurn(2)
   assert.equal((await story.now(withdrawal)).status, 'completed')
   assert.equal(await story.balance('held'), 0n)
+})
+
+test('of two that are to be given back the books cover one: it is, and who runs Beck looks at the other', async () => {
+  const story = await tell()
+  const withdrawals = [await story.request('BTC', '0.0001'), await story.request('BTC', '0.0001')]
+  for (const withdrawal of withdrawals) await story.cancel(withdrawal)
+  await story.gateway.db.query(`update balances set atoms = atoms / 2 where kind = 'held'`)
+  await story.turn()
+  const after = await Promise.all(withdrawals.map(story.now))
+  assert.deepEqual(after.map(({ status }) => status).sort(), ['failed', 'requested'])
+  const alerts = await listAlerts(story.gateway.db, { all: false, limit: 10 })
+  assert.ok(alerts.some(({ kind }) => kind === 'payout_unsettled'))
 })

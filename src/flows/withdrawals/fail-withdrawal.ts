@@ -10,6 +10,7 @@ import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
+import { isOfRows } from '../../db/rows.ts'
 import { together } from '../../db/together.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
@@ -207,19 +208,20 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   })
 }
 
-/** What must never be stops what it befalls, and nothing else. Any other error goes on. */
+/** What must never be, such as books that do not cover it, stops what it befalls, and nothing else. Any other error goes on. */
 export async function raiseUnsettled(
   gateway: Gateway,
   subject: string,
   what: string,
   error: unknown,
 ): Promise<void> {
-  if (!(error instanceof InvariantBroken)) throw error
+  if (!(error instanceof InvariantBroken || isOfRows(error))) throw error
+  const why = error instanceof Error ? error.message : ''
   gateway.log.error({ subject, err: error }, 'what leaves us can not be settled')
   await raiseAlert(gateway.db, {
     kind: 'payout_unsettled',
     accountId: null,
     subject,
-    message: `${what} can not be settled: ${error.message}`,
+    message: `${what} can not be settled: ${why}`,
   })
 }
