@@ -136,3 +136,16 @@ test('what is older than its age goes, what is younger stays', async (t) => {
   const { rows: kept } = await db.query<{ subject: string }>('select subject from alerts order by subject')
   assert.deepEqual(kept, [{ subject: 'open' }, { subject: 'young' }])
 })
+
+test('what can not be removed keeps nothing else from going', async (t) => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  await db.query('alter table idempotency_keys rename to elsewhere')
+  await db.query(
+    "insert into sign_in_failures (subject, failed_at) values ($1, now() - interval '25 hours')",
+    [randomBytes(32)],
+  )
+  const forgetter = startForgetter(gateway, { idleMs: 20 })
+  t.after(() => forgetter.stop())
+  await until('it went', async () => (await db.query('select from sign_in_failures')).rowCount === 0)
+})

@@ -1,4 +1,5 @@
 /** Removes what is older than its age (flows/operation/ages.ts), a few rows at a time. */
+import { OutsideFailure } from '../core/errors.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import type { Gateway, GatewaySettings } from '../flows/gateway.ts'
 import { AGES } from '../flows/operation/ages.ts'
@@ -18,12 +19,20 @@ export function startForgetter(
     async turn() {
       const { db, settings } = gateway
       let isMore = false
+      const failures: unknown[] = []
       for (const age of AGES) {
-        const removed = age.set
-          ? await age.remove(db, settings.keptDays[age.set], ROWS_PER_TURN)
-          : await age.remove(db, ROWS_PER_TURN)
-        isMore ||= removed >= ROWS_PER_TURN
+        try {
+          const removed = age.set
+            ? await age.remove(db, settings.keptDays[age.set], ROWS_PER_TURN)
+            : await age.remove(db, ROWS_PER_TURN)
+          isMore ||= removed >= ROWS_PER_TURN
+        } catch (error) {
+          if (error instanceof OutsideFailure) throw error
+          // What can not be removed keeps nothing else from going.
+          failures.push(error)
+        }
       }
+      if (failures.length > 0) throw failures[0]
       return isMore
     },
   })
