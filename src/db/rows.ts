@@ -13,7 +13,7 @@ export async function allRows<Row>(db: Queryable, ...statement: Statement): Prom
   return rows
 }
 
-/** PostgreSQL refused rows for what is in them or beside them (data exceptions, constraints): of itself that is never over. */
+/** PostgreSQL refused rows for what is in them or beside them (data exceptions, constraints): it refuses the same ones again, as a rule. */
 export const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
 
 /** Null without one. */

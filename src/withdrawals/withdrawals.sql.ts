@@ -83,14 +83,18 @@ export async function markRefused(
   )
 }
 
-/** Withdrawals that the signer refused and nothing was signed for. */
-export const listRefused = (db: Queryable, limit: number): Promise<Withdrawal[]> =>
+/** Withdrawals that the signer refused and nothing was signed for, but those of `aside`. */
+export const listRefused = (
+  db: Queryable,
+  limit: number,
+  aside: readonly WithdrawalId[],
+): Promise<Withdrawal[]> =>
   read(
     db,
-    `where status = 'requested' and refused_reason is not null
+    `where status = 'requested' and refused_reason is not null and id <> all($2::uuid[])
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by created_at limit $1`,
-    [limit],
+    [limit, aside],
   )
 
 /** Whether a transaction that pays it is signed, or is being signed at this moment. */

@@ -5,6 +5,7 @@
 import type { ChainPort } from '../chains/chain.ts'
 import { networkOfChain } from '../core/assets.ts'
 import { OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import type { WithdrawalId } from '../core/ids.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { bookCapital } from '../flows/treasury/book-capital.ts'
@@ -25,7 +26,7 @@ const RATES_AGE_MS = 15 * SECOND_MS
 const POLL_AGAIN_MS = 10 * SECOND_MS
 
 export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
-  const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', polledAtMs: 0 }
+  const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', polledAtMs: 0, aside: new Map() }
   const idleMs = options.idleMs ?? 500
   const follows = startLoop({
     name: `follow payouts ${port.chain}`,
@@ -53,12 +54,14 @@ interface ChainMemory {
   ratesAtMs: number
   tipHash: string
   polledAtMs: number
+  /** Of {@link failRefused}. */
+  readonly aside: Map<WithdrawalId, number>
 }
 
 /** Sending waits for nobody who looks where earlier transactions are. @returns How many were sent. */
 async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<number> {
   if (gateway.stopped?.()) return 0
-  await failRefused(gateway)
+  await failRefused(gateway, seen.aside)
   const rates = await ratesNow(gateway, port, seen)
   const sent = await broadcastSigned(gateway, port)
   await rehearsePayouts(gateway, port, rates)

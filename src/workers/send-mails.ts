@@ -40,8 +40,9 @@ export function startMailer(
       const [told] = await Promise.allSettled([telling()])
       const due = await claimMails(gateway.db, MAILS_PER_TURN)
       await Promise.all(due.map((mail) => attempt(gateway, sender, mail, signal)))
+      if (due.length === MAILS_PER_TURN) return true
       if (told.status === 'rejected') throw told.reason
-      return told.value || due.length === MAILS_PER_TURN
+      return told.value
     },
   })
 }

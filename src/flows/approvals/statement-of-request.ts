@@ -4,7 +4,7 @@ import { networkName } from '../../approvals/network-name.ts'
 import type { PayoutTerms, Statement } from '../../approvals/statement.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import type { ChainName } from '../../core/assets.ts'
-import { conflict, InvariantBroken, Refusal, unavailable } from '../../core/errors.ts'
+import { conflict, Refusal, unavailable } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -50,14 +50,9 @@ export async function tryStatementOf(
     return { statement: await statementOf(...given) }
   } catch (error) {
     if (error instanceof Refusal) return { statement: null, problem: error.message }
-    // Rows that no Beck wrote hide no request that is as it was.
-    if (error instanceof InvariantBroken) return { statement: null, problem: UNTRUE }
     throw error
   }
 }
-
-const UNTRUE =
-  'what this request rests on is not as Beck wrote it. Nobody can approve it, and nothing leaves by it; tell the operator'
 
 /** Such rows nobody of ours wrote: they came by a restore of parts, or by another's hand. */
 const unreadable = (what: string) =>

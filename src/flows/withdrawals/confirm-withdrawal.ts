@@ -6,7 +6,7 @@ import type { BlockRef, ChainPort, FoundTransaction } from '../../chains/chain.t
 import { findBlockHash } from '../../chains/chain-progress.sql.ts'
 import { hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { invariant, OutsideFailure } from '../../core/errors.ts'
+import { InvariantBroken, invariant, OutsideFailure } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -68,15 +68,16 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
       try {
         if (await follow(gateway, port, transaction, tip.height, seenAt.get(transaction.txid))) finished += 1
       } catch (error) {
-        // A node that answers and can not tell of this one may well tell of the others.
-        if (error instanceof OutsideFailure && (await port.tip())) failures.push(error)
-        else
+        if (error instanceof InvariantBroken)
           await raiseUnsettled(
             gateway,
             `${chain}:${transaction.txid}`,
             `transaction ${transaction.txid} of ${chain}`,
             error,
           )
+        // A node that answers and can not tell of this one may well tell of the others.
+        else if (error instanceof OutsideFailure && (await port.tip())) failures.push(error)
+        else throw error
       }
     }
     underWay = await listUnderWay(gateway.db, chain, underWay.at(-1)?.txid ?? null)

@@ -9,6 +9,7 @@ import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
+import { MINUTE_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
 import { isOfRows } from '../../db/rows.ts'
 import { together } from '../../db/together.ts'
@@ -122,14 +123,26 @@ async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise
   })
 }
 
-/** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */
-export async function failRefused(gateway: Gateway): Promise<number> {
-  const refused = await listRefused(gateway.db, REFUSED_PER_TURN)
+const ASIDE_MS = MINUTE_MS
+
+/**
+ * Gives back the holds of withdrawals that the signer will never sign.
+ *
+ * @param aside - Those that can not be settled, by when they are tried again; others have their turn meanwhile.
+ * @returns How many.
+ */
+export async function failRefused(
+  gateway: Gateway,
+  aside = new Map<WithdrawalId, number>(),
+): Promise<number> {
+  for (const [id, untilMs] of aside) if (untilMs < Date.now()) aside.delete(id)
+  const refused = await listRefused(gateway.db, REFUSED_PER_TURN, [...aside.keys()])
   for (const { accountId, id } of refused) {
     try {
       await gateway.db.transaction((tx) => failOne(gateway, tx, accountId, id))
     } catch (error) {
       await raiseUnsettled(gateway, id, `the refused withdrawal ${id}`, error)
+      aside.set(id, Date.now() + ASIDE_MS)
     }
     crashPoint('refuse:committed')
   }
@@ -216,7 +229,8 @@ export async function raiseUnsettled(
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof InvariantBroken || isOfRows(error))) throw error
-  const why = error instanceof Error ? error.message : ''
+  // What PostgreSQL says of rows may name their values.
+  const why = error instanceof InvariantBroken ? error.message : 'the books do not allow it; the log says why'
   gateway.log.error({ subject, err: error }, 'what leaves us can not be settled')
   await raiseAlert(gateway.db, {
     kind: 'payout_unsettled',

@@ -16,11 +16,15 @@ export const lockPaidBy: typeof real.lockPaidBy = (tx, _chain, replacementSet) =
     [...tables.withdrawals.values()].filter(({ id }) => tables.payouts.get(id) === replacementSet),
   )
 
-export const listRefused: typeof real.listRefused = (db, limit) =>
+export const listRefused: typeof real.listRefused = (db, limit, aside) =>
   run(db, (tables) =>
     [...tables.withdrawals.values()]
       .filter(
-        (each) => each.status === 'requested' && each.refusedReason !== null && !tables.payouts.has(each.id),
+        (each) =>
+          each.status === 'requested' &&
+          each.refusedReason !== null &&
+          !tables.payouts.has(each.id) &&
+          !aside.includes(each.id),
       )
       .slice(0, limit),
   )
