@@ -5,6 +5,7 @@ import { call, testApp, testKey, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { startRedis } from '../../test/redis.ts'
 import { newApiKey } from '../accounts/api-key.ts'
+import { unavailable } from '../core/errors.ts'
 import { SILENT } from '../core/log.ts'
 import { SCOPES } from '../core/scopes.ts'
 import { openCounter, openLocalBuckets } from './rate-limit.ts'
@@ -123,6 +124,15 @@ test('fifty wrong keys a minute are answered with 401, then 429; a good key is n
   assert.ok(Number(answer.headers['retry-after']) >= 1)
   assert.equal((await call(app, key, 'GET', '/webhooks')).status, 200)
   assert.equal((await call(app, null, 'GET', '/webhooks')).status, 401)
+})
+
+test('a good key is not counted as a wrong one while the database is not to be worked on', async () => {
+  const refusal = unavailable('database_went_back', 'it is not what it was')
+  const app = await testApp({ ...gateway, db: { ...gateway.db, query: () => Promise.reject(refusal) } })
+  for (let i = 0; i < 60; i++) {
+    const { status, error } = await call(app, newApiKey('live'), 'GET', '/webhooks')
+    assert.deepEqual([status, error.message], [503, 'it is not what it was'])
+  }
 })
 
 test('with Redis two processes share one bucket; without it each counts for itself until it is back', async () => {

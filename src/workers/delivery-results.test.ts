@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDeliveries } from '../../test/deliveries.ts'
-import type { Log } from '../core/log.ts'
-import { SILENT } from '../core/log.ts'
+import { type Log, SILENT } from '../core/log.ts'
 import { type Database, type Queryable, Unreachable } from '../db/database.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../events/deliveries.sql.ts'
 import type { Verdict } from '../events/delivery.ts'
@@ -33,6 +32,7 @@ const met = (delivery: ClaimedDelivery, verdict: Verdict, durationMs = 5): Deliv
   startedAt: new Date(),
   durationMs,
 })
+
 /** For the metrics. */
 async function countAttempts(): Promise<number> {
   const { rows } = await db.query<{ attempts: number }>(
@@ -40,6 +40,7 @@ async function countAttempts(): Promise<number> {
   )
   return rows[0]?.attempts ?? 0
 }
+
 const DELIVERED = { kind: 'delivered' } as const
 const RETRY = { kind: 'retry', delayMs: 60_000 } as const
 

@@ -3,6 +3,7 @@
  * to its end, so that a slow search for one transaction holds no other up.
  */
 import type { ChainPort } from '../chains/chain.ts'
+import type { Aside } from '../core/aside.ts'
 import { networkOfChain } from '../core/assets.ts'
 import { OutsideFailure, withoutCredentials } from '../core/errors.ts'
 import type { WithdrawalId } from '../core/ids.ts'
@@ -55,7 +56,7 @@ interface ChainMemory {
   tipHash: string
   polledAtMs: number
   /** Of {@link failRefused}. */
-  readonly aside: Map<WithdrawalId, number>
+  readonly aside: Aside<WithdrawalId>
 }
 
 /** Sending waits for nobody who looks where earlier transactions are. @returns How many were sent. */

@@ -1,8 +1,8 @@
 /** Decides about payments that the chain touched, some of them in one transaction. Any number of these may run. */
+import { type Aside, listAside, setAside } from '../core/aside.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure, TamperedRow } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
-import { MINUTE_MS } from '../core/time.ts'
 import { below, rootOf, type Traces } from '../core/trace.ts'
 import { together } from '../db/together.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -13,9 +13,8 @@ import { type ClaimedDecision, claimDecisions } from '../payments/payments.sql.t
 import { type Loop, startLoop } from './loop.ts'
 
 /** Payments that nothing can be decided about, with the time to try again: they do not hold up the others. */
-export type SetAside = Map<PaymentId, number>
+export type SetAside = Aside<PaymentId>
 
-const ASIDE_MS = MINUTE_MS
 /** While one waits for PostgreSQL, or for a merchant's balance, others are decided about; more keep two processors no busier. */
 const AT_ONCE = 3
 /** Payments of one transaction: they take as many statements as one, and nobody waits long for its commit. */
@@ -59,12 +58,11 @@ export async function settleNext(
   aside?: SetAside,
   most: number = TOGETHER_MAX,
 ): Promise<boolean> {
-  for (const [id, untilMs] of aside ?? []) if (untilMs < Date.now()) aside?.delete(id)
   let claims: ClaimedDecision[] = []
   const startedAt = new Date()
   try {
     const settled = await gateway.db.transaction(async (tx) => {
-      claims = await claimDecisions(tx, most, aside ? [...aside.keys()] : [])
+      claims = await claimDecisions(tx, most, aside ? listAside(aside) : [])
       const decided = await together(
         tx,
         claims,
@@ -86,7 +84,7 @@ export async function settleNext(
       return true
     }
     if (!aside || !only) throw error
-    aside.set(only.paymentId, Date.now() + ASIDE_MS)
+    setAside(aside, only.paymentId)
     await tellStuck(gateway, only, error)
     return true
   }

@@ -5,11 +5,11 @@
 
 import { wasDeclined } from '../../approvals/approval-requests.sql.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { type Aside, listAside, setAside } from '../../core/aside.ts'
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
-import { MINUTE_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
 import { isOfRows } from '../../db/rows.ts'
 import { together } from '../../db/together.ts'
@@ -123,26 +123,20 @@ async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise
   })
 }
 
-const ASIDE_MS = MINUTE_MS
-
 /**
  * Gives back the holds of withdrawals that the signer will never sign.
  *
- * @param aside - Those that can not be settled, by when they are tried again; others have their turn meanwhile.
+ * @param aside - Those that can not be settled now.
  * @returns How many.
  */
-export async function failRefused(
-  gateway: Gateway,
-  aside = new Map<WithdrawalId, number>(),
-): Promise<number> {
-  for (const [id, untilMs] of aside) if (untilMs < Date.now()) aside.delete(id)
-  const refused = await listRefused(gateway.db, REFUSED_PER_TURN, [...aside.keys()])
+export async function failRefused(gateway: Gateway, aside: Aside<WithdrawalId> = new Map()): Promise<number> {
+  const refused = await listRefused(gateway.db, REFUSED_PER_TURN, listAside(aside))
   for (const { accountId, id } of refused) {
     try {
       await gateway.db.transaction((tx) => failOne(gateway, tx, accountId, id))
     } catch (error) {
       await raiseUnsettled(gateway, id, `the refused withdrawal ${id}`, error)
-      aside.set(id, Date.now() + ASIDE_MS)
+      setAside(aside, id)
     }
     crashPoint('refuse:committed')
   }

@@ -1,0 +1,17 @@
+/** What can not be done is set aside for a minute: others have their turn meanwhile. */
+import { MINUTE_MS } from './time.ts'
+
+const ASIDE_MS = MINUTE_MS
+
+/** By when each is tried again. */
+export type Aside<Id> = Map<Id, number>
+
+export function setAside<Id>(aside: Aside<Id>, id: Id): void {
+  aside.set(id, Date.now() + ASIDE_MS)
+}
+
+/** Those that are not to be tried yet. */
+export function listAside<Id>(aside: Aside<Id>): Id[] {
+  for (const [id, untilMs] of aside) if (untilMs < Date.now()) aside.delete(id)
+  return [...aside.keys()]
+}
