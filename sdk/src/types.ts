@@ -504,7 +504,7 @@ export interface ListWebhookDeliveriesQuery {
   /** default 25 */
   limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'status' | 'created_at' | undefined
+  sort?: 'id' | 'created_at' | undefined
   /** default 'desc' */
   order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */

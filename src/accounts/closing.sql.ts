@@ -5,7 +5,8 @@
  */
 import { forbidden, type Refusal } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
-import { sqlState, type Tx } from '../db/database.ts'
+import type { Tx } from '../db/database.ts'
+import { sqlState } from '../db/failures.ts'
 import type { Account } from './account.ts'
 
 export const accountClosed = (): Refusal =>

@@ -86,11 +86,11 @@ export const { page: listRequests, batches: exportRequests } = listOf<LoggedRequ
   countedMax: COUNTED_MAX,
 })
 
-/** Forgets what is older than seven days. @returns How many, at most `limit`. */
+/** Forgets what is older than seven days, the oldest first. @returns How many, at most `limit`. */
 export const pruneRequests = (db: Queryable, limit: number): Promise<number> =>
   countRows(
     db,
     `delete from api_requests where ctid = any(array(select ctid from api_requests
-       where at < now() - ${REQUEST_LOG_DAYS} * interval '1 day' limit $1))`,
+       where at < now() - ${REQUEST_LOG_DAYS} * interval '1 day' order by at limit $1))`,
     [limit],
   )

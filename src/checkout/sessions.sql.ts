@@ -155,9 +155,9 @@ function withClock(row: (CheckoutSession & { now: Date }) | undefined): SessionN
 export const pruneUnusedSessions = (db: Queryable, days: number, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from checkout_sessions where (account_id, id) in (
-       select account_id, id from checkout_sessions
+    `delete from checkout_sessions where ctid = any(array(
+       select ctid from checkout_sessions
        where payment_id is null and expires_at < now() - make_interval(days => $1)
-       order by expires_at limit $2 for update skip locked)`,
+       order by expires_at limit $2 for update skip locked))`,
     [days, limit],
   )

@@ -1,5 +1,6 @@
 /** Work within a transaction whose failure is not the transaction's. */
-import { isConflict, type Tx } from './database.ts'
+import type { Tx } from './database.ts'
+import { isConflict } from './failures.ts'
 
 /**
  * What the work wrote is undone when it fails, and what was written before it stays. A round trip more. Where others are in the

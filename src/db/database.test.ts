@@ -3,14 +3,15 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { conflict } from '../core/errors.ts'
+import { conflict, OutcomeUnknown } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
-import { type Database, openDatabase, type Queryable, Unreachable } from './database.ts'
+import { type Database, openDatabase, type Queryable } from './database.ts'
+import { Unreachable } from './failures.ts'
 
-test('where the outcome of a commit is unknown and the second look fails too, the database is what is away', async () => {
+const breakOff = (connection: Queryable) => connection.query('select pg_terminate_backend(pg_backend_pid())')
+
+test('what may have been committed is unknown for as long as nobody can look, and is not to be asked for again', async () => {
   const db = await testDatabase()
-  const breakOff = (connection: Queryable) =>
-    connection.query('select pg_terminate_backend(pg_backend_pid())')
   let looks = 0
   const broken = db.transaction(async (tx) => void (await breakOff(tx)), {
     oneStatement: true,
@@ -19,8 +20,68 @@ test('where the outcome of a commit is unknown and the second look fails too, th
       await breakOff(again)
     },
   })
-  await assert.rejects(broken, (error) => error instanceof Unreachable)
-  assert.equal(looks, 1)
+  await assert.rejects(broken, (error) => error instanceof OutcomeUnknown)
+  assert.ok(looks > 1)
+})
+
+test('a look that fails while the database is away is taken again', async () => {
+  const db = await testDatabase()
+  let looks = 0
+  const found = await db.transaction<string>(async (tx) => breakOff(tx).then(() => 'made'), {
+    oneStatement: true,
+    async ifCommitted(again) {
+      if (looks++ === 0) await breakOff(again)
+      return 'found'
+    },
+  })
+  assert.equal(found, 'found')
+  assert.equal(looks, 2)
+})
+
+test('what PostgreSQL still worked on when its connection broke is found by the attempt behind it', async () => {
+  const db = await testDatabase()
+  await db.query('create table made (id int primary key, attempt int)')
+  let attempts = 0
+  const made = await db.transaction<number>(
+    async (tx) => {
+      attempts += 1
+      // The first is taken in by a PostgreSQL whose answer comes to nobody, and stands a moment after the look.
+      if (attempts === 1) {
+        void pause(300).then(() => db.query('insert into made values (1, 1)'))
+        await breakOff(tx)
+      }
+      const { rows } = await tx.query<{ attempt: number }>(
+        'insert into made select 1, $1::int from pg_sleep(0.5) returning attempt',
+        [attempts],
+      )
+      return rows[0]?.attempt ?? 0
+    },
+    {
+      oneStatement: true,
+      ifCommitted: async (after) =>
+        (await after.query<{ attempt: number }>('select attempt from made where id = 1')).rows[0]?.attempt,
+    },
+  )
+  assert.equal(made, 1)
+  assert.equal(attempts, 2)
+})
+
+test('an attempt behind one that may have been committed leaves that open when PostgreSQL can not work', async () => {
+  const db = await testDatabase()
+  const outcomeOf = (sqlstate: string) => {
+    let attempts = 0
+    return db.transaction(
+      async (tx) => {
+        attempts += 1
+        if (attempts === 1) await breakOff(tx)
+        await tx.query(`do $$ begin raise 'it can not be' using errcode = '${sqlstate}'; end $$`)
+      },
+      { oneStatement: true, ifCommitted: async () => undefined },
+    )
+  }
+  for (const sqlstate of ['57014', '53100', '25006', '40001'])
+    await assert.rejects(outcomeOf(sqlstate), (error) => error instanceof OutcomeUnknown, sqlstate)
+  for (const sqlstate of ['23505', '55P03']) await assert.rejects(outcomeOf(sqlstate), { code: sqlstate })
 })
 
 test('a statement for which no connection was free in time was never sent, and is tried again', async () => {

@@ -3,10 +3,20 @@
  * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { invariant, OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { invariant } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
+import {
+  failureOf,
+  failureOfTransaction,
+  isConflict,
+  isConnectionLoss,
+  isLockedOut,
+  leavesInDoubt,
+  outcomeUnknown,
+  sqlState,
+} from './failures.ts'
 import { openGathered } from './gathered.ts'
-import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent, verdictOf } from './no-connection.ts'
+import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
 import { CARRIER, type RowCarrier } from './row-statements.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
@@ -41,8 +51,9 @@ export interface Tx extends Queryable {
 
 export interface TransactionOptions<Result> {
   /**
-   * Asked when the connection broke during COMMIT, so that nobody knows whether it happened: re-reads a
-   * unique key and returns the result, or undefined when nothing was committed and the work may run again.
+   * Asked when the connection broke during COMMIT, so that nobody knows whether it happened, and after every attempt from then on:
+   * re-reads a unique key and returns the result, or undefined when nothing is committed. The work runs again then, and must claim
+   * the same key: PostgreSQL may still be at the attempt that broke off.
    */
   readonly ifCommitted?: (db: Queryable) => Promise<Result | undefined>
   /**
@@ -65,7 +76,8 @@ export interface Database extends Queryable {
    * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
    *
    * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or others stay in the way.
-   * @throws {OutcomeUnknown} when the connection broke during COMMIT and no `ifCommitted` was given.
+   * @throws {OutcomeUnknown} when the connection broke during COMMIT and no `ifCommitted` was given, or the database was away after
+   *   it for as long as was tried.
    */
   transaction<Result>(
     work: (tx: Tx) => Promise<Result>,
@@ -85,11 +97,9 @@ export interface Connections {
 
 const ATTEMPTS_MAX = 5
 const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
-const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
-/** A lock was not had within `lock_timeout`. */
-export const LOCK_NOT_AVAILABLE = '55P03'
-/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
-const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
+/** A database that starts again is there within seconds, and only it knows what was committed. */
+const LOOKS_MAX = 6
+const LOOK_PAUSE: Backoff = { firstMs: 100, maxMs: 2_000 }
 /**
  * A process that freezes inside a transaction gives its locks back after this; what it wrote there is undone. Said per
  * transaction, because a session behind a pooler is not ours to set.
@@ -156,39 +166,6 @@ interface Server {
   readonly gathered: (group: string) => RowCarrier
 }
 
-/** It does not answer (it starts again, moves to another machine, or the network is down), or nobody may work on it now. */
-export class Unreachable extends OutsideFailure {
-  override readonly name = 'Unreachable'
-}
-
-const unreachable = (url: string, cause: unknown): Unreachable =>
-  new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
-    cause,
-    retryable: true,
-  })
-
-export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
-
-const conflicted = (cause: unknown): OutsideFailure =>
-  new OutsideFailure(
-    `others were in the way of a transaction ${ATTEMPTS_MAX} times over; it left nothing behind, try again`,
-    { cause, retryable: true },
-  )
-
-/** Wrong password, no such user, none of its addresses, no such database. */
-const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
-
-/** What a connection that could not be had, or broke, means for the caller; any other error is itself. */
-function failureOf(url: string, cause: unknown): unknown {
-  if (isConnectionLoss(cause)) return unreachable(url, cause)
-  if (!LOCKED_OUT.has(sqlState(cause) ?? '')) return cause
-  const why = cause instanceof Error ? cause.message : ''
-  return new OutsideFailure(
-    `PostgreSQL at ${withoutCredentials(url)} does not let Beck in (${why}); correct DATABASE_URL`,
-    { cause, retryable: false },
-  )
-}
-
 async function run<Row>(
   { names }: Pick<Server, 'names'>,
   client: pg.Pool | pg.PoolClient,
@@ -196,8 +173,8 @@ async function run<Row>(
   values: readonly unknown[] = [],
   hot?: 'prepared',
 ) {
-  const name = hot && names.of(text)
-  const result = await client.query({ text, values: [...values], ...(name ? { name } : {}) })
+  const named = hot && names.of(text)
+  const result = await client.query({ text, ...named, values: [...values] })
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
 }
 
@@ -206,28 +183,45 @@ async function transact<Result>(
   work: (tx: Tx) => Promise<Result>,
   options: TransactionOptions<Result>,
 ): Promise<Result> {
-  const { url } = server
+  let isInDoubt = false
   for (let attempt = 1; ; attempt++) {
     const outcome = await (options.oneStatement
       ? attemptStatement(server, work, options.group)
       : attemptOnce(server, work, options.statementLimitMs))
     if (outcome.kind === 'done') return outcome.result
-    if (outcome.kind === 'commit_unknown') {
-      const found = await options.ifCommitted?.(reader(server))
+    const { kind, cause } = outcome
+    isInDoubt ||= kind === 'commit_unknown'
+    if (isInDoubt) {
+      // Also behind a later attempt: what PostgreSQL still worked on when the connection broke may have come first.
+      const found = await lookWhetherCommitted(server, options, cause)
       if (found !== undefined) return found
-      if (!options.ifCommitted) {
-        throw new OutcomeUnknown('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
-          cause: outcome.cause,
-          retryable: true,
-        })
-      }
     }
-    const isLockedOut = LOCKED_OUT.has(sqlState(outcome.cause) ?? '')
-    if (attempt >= ATTEMPTS_MAX || isLockedOut) {
-      if (isConflict(outcome.cause)) throw conflicted(outcome.cause)
-      throw sqlState(outcome.cause) ? failureOf(url, outcome.cause) : unreachable(url, outcome.cause)
+    if (kind === 'failed' || attempt >= ATTEMPTS_MAX || isLockedOut(cause)) {
+      if (isInDoubt && leavesInDoubt(cause)) throw outcomeUnknown(cause)
+      throw kind === 'failed' ? cause : failureOfTransaction(server.url, cause, ATTEMPTS_MAX)
     }
-    await pause(backoffMs(attempt, RETRY_PAUSE) * (0.5 + Math.random()))
+    await pauseAfter(attempt, RETRY_PAUSE)
+  }
+}
+
+const pauseAfter = (attempt: number, backoff: Backoff): Promise<void> =>
+  pause(backoffMs(attempt, backoff) * (0.5 + Math.random()))
+
+/** @throws {OutcomeUnknown} when nobody can look, or the database is still away. */
+async function lookWhetherCommitted<Result>(
+  server: Server,
+  { ifCommitted }: TransactionOptions<Result>,
+  cause: unknown,
+): Promise<Result | undefined> {
+  if (!ifCommitted) throw outcomeUnknown(cause)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ifCommitted(reader(server))
+    } catch (error) {
+      if (!leavesInDoubt(error)) throw error
+      if (attempt >= LOOKS_MAX) throw outcomeUnknown(error)
+    }
+    await pauseAfter(attempt, LOOK_PAUSE)
   }
 }
 
@@ -247,8 +241,7 @@ const reader = (server: Server): Queryable => ({
 
 type Attempt<Result> =
   | { kind: 'done'; result: Result }
-  | { kind: 'retry'; cause: unknown }
-  | { kind: 'commit_unknown'; cause: unknown }
+  | { kind: 'retry' | 'commit_unknown' | 'failed'; cause: unknown }
 
 async function attemptOnce<Result>(
   server: Server,
@@ -282,8 +275,7 @@ async function attemptOnce<Result>(
     lost = broken !== undefined || isConnectionLoss(cause)
     if (lost) return committing ? { kind: 'commit_unknown', cause } : { kind: 'retry', cause }
     await client.query('rollback').catch(() => {})
-    if (isRetryable(server, cause)) return { kind: 'retry', cause }
-    throw cause
+    return { kind: isRetryable(server, cause) ? 'retry' : 'failed', cause }
   } finally {
     client.off('error', onError)
     client.release(broken ?? lost)
@@ -321,28 +313,10 @@ async function attemptStatement<Result>(
   } catch (cause) {
     if (isConnectionLoss(cause))
       return { kind: sent && !isOfNoConnection(cause) ? 'commit_unknown' : 'retry', cause }
-    if (isRetryable(server, cause)) return { kind: 'retry', cause }
-    throw cause
+    return { kind: isRetryable(server, cause) ? 'retry' : 'failed', cause }
   }
 }
 
 function isRetryable({ names }: Server, cause: unknown): boolean {
   return isConflict(cause) || names.forgetsAfter(sqlState(cause))
-}
-
-/** The SQLSTATE of a PostgreSQL error, null for everything else. */
-export function sqlState(error: unknown): string | null {
-  const code = error instanceof Error && 'severity' in error && 'code' in error ? error.code : null
-  return typeof code === 'string' ? code : null
-}
-
-function isConnectionLoss(error: unknown): boolean {
-  const state = sqlState(error)
-  if (state) return CONNECTION_LOST.test(state)
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return (
-    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code) ||
-    isOfNoConnection(error) ||
-    (error instanceof Error && /Connection terminated|not queryable/i.test(error.message))
-  )
 }

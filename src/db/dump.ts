@@ -4,7 +4,8 @@
  */
 import { conflict, invalid, OutsideFailure, type Refusal } from '../core/errors.ts'
 import { type Migration, ranBeyond } from './applied-migrations.ts'
-import { type Database, sqlState, type Tx } from './database.ts'
+import type { Database, Tx } from './database.ts'
+import { sqlState } from './failures.ts'
 import { findUnfinishedRestore, readMigrations, runMigrations } from './migrate.ts'
 import { allRows } from './rows.ts'
 

@@ -17,7 +17,8 @@ import {
   refuseNewer,
   versionNeeded,
 } from './applied-migrations.ts'
-import { type Database, LOCK_NOT_AVAILABLE, sqlState, type Tx } from './database.ts'
+import type { Database, Tx } from './database.ts'
+import { LOCK_NOT_AVAILABLE, sqlState } from './failures.ts'
 import { grantRoles } from './grants.ts'
 import { ALIVE_MS, listRunning } from './running-roles.ts'
 

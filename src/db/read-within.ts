@@ -1,5 +1,6 @@
 /** Reads that are given up when they take too long, for what can be had in another way then. */
-import { type Database, type Queryable, sqlState, type Tx } from './database.ts'
+import type { Database, Queryable, Tx } from './database.ts'
+import { sqlState } from './failures.ts'
 import { allRows } from './rows.ts'
 
 /** PostgreSQL ended the statement, for its time was up. */

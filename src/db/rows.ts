@@ -1,6 +1,6 @@
 /** Statements whose whole answer is their rows, by how many there are. */
 import { invariant } from '../core/errors.ts'
-import { type Queryable, sqlState } from './database.ts'
+import type { Queryable } from './database.ts'
 
 /** As {@link Queryable.query} takes it. */
 type Statement = Parameters<Queryable['query']>
@@ -12,9 +12,6 @@ export async function allRows<Row>(db: Queryable, ...statement: Statement): Prom
   const { rows } = await db.query<Row>(...statement)
   return rows
 }
-
-/** PostgreSQL refused rows for what is in them or beside them (data exceptions, constraints): it refuses the same ones again, as a rule. */
-export const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
 
 /** Null without one. */
 export async function firstRow<Row>(db: Queryable, ...statement: Statement): Promise<Row | null> {

@@ -11,7 +11,7 @@ import { SECOND_MS } from '../core/time.ts'
 import { VERSION } from '../core/version.ts'
 import { hasTable } from './applied-migrations.ts'
 import type { Queryable } from './database.ts'
-import { sqlState } from './database.ts'
+import { sqlState } from './failures.ts'
 
 export const RUNNING_ROLES = ['api', 'worker', 'watcher', 'signer'] as const
 export type RunningRole = (typeof RUNNING_ROLES)[number]

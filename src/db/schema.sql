@@ -169,7 +169,7 @@ create table api_requests (
   constraint api_requests_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint api_requests_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX api_requests_age ON public.api_requests USING brin (at);
+CREATE INDEX api_requests_age ON public.api_requests USING btree (at);
 CREATE INDEX api_requests_by_payment ON public.api_requests USING btree (account_id, "substring"(path, 'pay_[0-9a-z]{26}'::text), id) WHERE ("substring"(path, 'pay_[0-9a-z]{26}'::text) IS NOT NULL);
 CREATE INDEX api_requests_failed ON public.api_requests USING btree (account_id, id) WHERE ((status >= 500) AND (status <= 599));
 CREATE INDEX api_requests_refused ON public.api_requests USING btree (account_id, id) WHERE ((status >= 400) AND (status <= 499));
@@ -452,6 +452,7 @@ create table deliveries (
   constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
 );
 CREATE INDEX deliveries_by_endpoint ON public.deliveries USING btree (account_id, endpoint_id, id DESC);
+CREATE INDEX deliveries_cancelled ON public.deliveries USING btree (account_id, endpoint_id, id DESC) WHERE (status = 'cancelled'::text);
 CREATE INDEX deliveries_ill ON public.deliveries USING btree (created_at DESC, id DESC, status) WHERE ((status = 'failed'::text) OR ((status = 'pending'::text) AND (attempts > attempts_before)));
 CREATE INDEX deliveries_ill_by_account ON public.deliveries USING btree (account_id, created_at DESC, id DESC, endpoint_id, status) WHERE ((status = 'failed'::text) OR ((status = 'pending'::text) AND (attempts > attempts_before)));
 CREATE INDEX deliveries_queue ON public.deliveries USING btree (account_id, endpoint_id, due_at, id) WHERE (status = 'pending'::text);
@@ -555,6 +556,7 @@ create table events (
 );
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
+CREATE INDEX events_seldom ON public.events USING btree (account_id, type, created_at, id) WHERE (type = ANY (ARRAY['payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text, 'payout.failed'::text]));
 
 create table fee_rates (
   chain text not null,

@@ -16,7 +16,6 @@ import { openAddressReserves } from '../wallets/address-reserves.sql.ts'
 import type { Queryable, Tx } from './database.ts'
 
 const ROWS = 20_000
-/** The log of requests is not among them: its index of ages (BRIN) is for tables that were counted. */
 const LARGE = ['payments', 'addresses', 'events', 'deliveries', 'idempotency_keys'] as const
 
 const gateway = await testGateway()

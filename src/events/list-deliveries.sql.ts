@@ -1,16 +1,18 @@
 /** What was sent to an endpoint, with every attempt. */
 import { conflict, invariant, notFound } from '../core/errors.ts'
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
+import { parseInstant } from '../core/time.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { listOf, type Page } from '../db/list.ts'
-import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
+import { leastIdAt } from '../db/least-id.ts'
+import { COUNTED_MAX, listOf, type Page } from '../db/list.ts'
+import { type Filter, instantBound, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import type { EventType } from './event.ts'
 import { SENT_AGAIN } from './recover-deliveries.sql.ts'
 import { isSampleCause } from './sample-event.sql.ts'
 import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
-export const DELIVERY_SORTS = ['id', 'status', 'created_at'] as const
+export const DELIVERY_SORTS = ['id', 'created_at'] as const
 
 export interface Delivery {
   readonly id: DeliveryId
@@ -37,9 +39,27 @@ export interface DeliveryAttempt {
   readonly error: string | null
 }
 
+/** Of the event that is delivered. */
+const ofEvent = (value: string): string =>
+  `(select ${value} from events e where e.account_id = d.account_id and e.id = d.event_id)`
+
+/** From the beginning of its transaction, which is the time of a delivery, to the making of its id. */
+const MADE_WITHIN = "interval '1 hour'"
+
+/** A date, with what it says of ids, in whose order `deliveries_by_endpoint` has them. */
+const made = (comparison: '>=' | '<'): Filter => {
+  const isMade = instantBound('d.created_at', comparison)
+  return (given, bind, query, name) => {
+    const at = bind(parseInstant(String(given)), 'timestamptz')
+    const id = leastIdAt(comparison === '<' ? `${at} + ${MADE_WITHIN}` : at)
+    return `${isMade(given, bind, query, name)} and d.id ${comparison} ${id}`
+  }
+}
+
 const { page: readDeliveries } = listOf<Delivery>({
-  from: 'deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id',
-  columns: `d.id, d.event_id as "eventId", e.type as "eventType", ${isSampleCause('e.cause')} as "isSample", d.status, d.due_at as "nextAttemptAt",
+  from: 'deliveries d',
+  columns: `d.id, d.event_id as "eventId", ${ofEvent('e.type')} as "eventType",
+    ${ofEvent(isSampleCause('e.cause'))} as "isSample", d.status, d.due_at as "nextAttemptAt",
     d.created_at as "createdAt", d.finished_at as "finishedAt",
     coalesce((
       select json_agg(json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,
@@ -48,16 +68,17 @@ const { page: readDeliveries } = listOf<Delivery>({
     ), '[]') as attempts`,
   account: 'd.account_id',
   id: 'd.id',
-  sorts: {
-    id: 'd.id',
-    status: 'd.status',
-    created_at: 'd.created_at',
-  } satisfies Record<(typeof DELIVERY_SORTS)[number], string>,
+  // Ids grow with time.
+  sorts: { id: 'd.id', created_at: 'd.id' } satisfies Record<(typeof DELIVERY_SORTS)[number], string>,
   filters: {
     endpoint: (given, bind) => `d.endpoint_id = ${bind(given, 'uuid')}`,
     delivery: (given, bind) => `d.id = ${bind(given, 'uuid')}`,
     filter_status: isOrIsNot('d.status', DELIVERY_STATUSES, 'filter_status_op'),
+    start_date: made('>='),
+    end_date: made('<'),
   },
+  // A busy endpoint has millions in thirty days; dates find an older one.
+  countedMax: COUNTED_MAX,
 })
 
 /**

@@ -1,5 +1,6 @@
 /** The end of an event's life. */
-import { type Queryable, sqlState } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import { sqlState } from '../db/failures.ts'
 import { countRows } from '../db/rows.ts'
 
 /**
@@ -19,13 +20,16 @@ export async function pruneEvents(db: Queryable, days: number, limit: number): P
 
 const STILL_REFERENCED = '23503'
 
-/** By their places: looked for by their keys, all deliveries would be walked through where PostgreSQL has not counted them. */
+/**
+ * By their places: looked for by their keys, all deliveries would be walked through where PostgreSQL has not counted them. Where it
+ * has, and finds that few are due, it would walk through all of them for those few: `offset 0` has it look at an event's own.
+ */
 const PRUNE = `with old as (
        select e.ctid as place, e.account_id, e.id from events e
        where e.created_at < now() - make_interval(days => $1)
          and not exists (
            select from deliveries d
-           where d.account_id = e.account_id and d.event_id = e.id and d.due_at is not null)
+           where d.account_id = e.account_id and d.event_id = e.id and d.due_at is not null offset 0)
        order by e.created_at limit $2
        for update of e skip locked
      ), gone as (
@@ -34,14 +38,18 @@ const PRUNE = `with old as (
      )
      delete from events where ctid = any(array(select place from old))`
 
-/** Removes endpoints that were deleted long ago, once nothing is left of what they were sent. @returns How many. */
+/**
+ * Removes endpoints that were deleted long ago, once nothing is left of what they were sent. The order is an index's: where one
+ * endpoint has all deliveries, PostgreSQL would walk through them until it met one of another. @returns How many.
+ */
 export const pruneEndpoints = (db: Queryable, days: number, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from webhook_endpoints where (account_id, id) in (
-       select w.account_id, w.id from webhook_endpoints w
+    `delete from webhook_endpoints where ctid = any(array(
+       select w.ctid from webhook_endpoints w
        where w.deleted_at < now() - make_interval(days => $1)
-         and not exists (select from deliveries d where d.account_id = w.account_id and d.endpoint_id = w.id)
-       order by w.deleted_at limit $2 for update skip locked)`,
+         and not exists (select from deliveries d where d.account_id = w.account_id and d.endpoint_id = w.id
+           order by d.id desc offset 0)
+       order by w.deleted_at limit $2 for update skip locked))`,
     [days, limit],
   )

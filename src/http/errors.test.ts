@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { OutcomeUnknown } from '../core/errors.ts'
-import { Unreachable } from '../db/database.ts'
+import { Unreachable } from '../db/failures.ts'
 import { answerTo } from './errors.ts'
 
 test('what may have been done is not to be sent again without a look; what was not done is', () => {

@@ -6,7 +6,7 @@ import {
   Refusal,
   type RefusalKind,
 } from '../core/errors.ts'
-import { sqlState, Unreachable } from '../db/database.ts'
+import { sqlState, Unreachable } from '../db/failures.ts'
 import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
 
 const STATUS_OF: Readonly<Record<RefusalKind, number>> = {

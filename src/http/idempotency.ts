@@ -20,7 +20,8 @@ import {
 import { conflict, invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
-import { type Database, LOCK_NOT_AVAILABLE, type Queryable, sqlState, type Tx } from '../db/database.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
+import { LOCK_NOT_AVAILABLE, sqlState } from '../db/failures.ts'
 
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */

@@ -194,8 +194,11 @@ async function changeAtOnce(
   const { secrets } = call.gateway
   let drafted: Drafted<unknown> | null = null
   let reply: Reply | null = null
+  // It was sent, and the connection broke before the answer: PostgreSQL may still be at it. The same is sent again, so that its own keys
+  // let one of them happen; of two drafts without an Idempotency-Key both would.
+  let mayStand = false
   const work = async (tx: Tx, withKey: ((reply: Reply) => KeyedAnswer) | null): Promise<Reply | null> => {
-    drafted = await route.draft(call)
+    if (!mayStand || !drafted) drafted = await route.draft(call)
     reply = serialize(drafted.data)
     return (await drafted.record(tx, withKey?.(reply) ?? null)) ? reply : null
   }
@@ -207,7 +210,10 @@ async function changeAtOnce(
   const answer = await db.transaction((tx) => work(tx, null), {
     oneStatement: true,
     group: call.account.id,
-    ifCommitted: async (after) => ((await drafted?.isRecorded(after)) ? reply : undefined),
+    async ifCommitted(after) {
+      mayStand = true
+      return (await drafted?.isRecorded(after)) ? reply : undefined
+    },
   })
   invariant(answer, 'a request without a key found its key taken')
   return { ...answer, replayed: false }

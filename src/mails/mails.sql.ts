@@ -204,7 +204,8 @@ export const MAILS_KEPT_DAYS = 30
 export const pruneMails = (db: Queryable, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from mails where id in (select id from mails
-       where status <> 'queued' and finished_at < now() - ${MAILS_KEPT_DAYS} * interval '1 day' limit $1)`,
+    `delete from mails where ctid = any(array(select ctid from mails
+       where status <> 'queued' and finished_at < now() - ${MAILS_KEPT_DAYS} * interval '1 day'
+       order by finished_at limit $1 for update skip locked))`,
     [limit],
   )

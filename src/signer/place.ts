@@ -7,7 +7,8 @@
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
-import { type Database, sqlState, type Tx } from '../db/database.ts'
+import type { Database, Tx } from '../db/database.ts'
+import { sqlState } from '../db/failures.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import {
   advanceBatch,

@@ -143,8 +143,9 @@ export const takeChallenge = (tx: Tx, id: UserSessionId, challenge: Uint8Array):
 export const pruneSessions = (db: Queryable, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from sessions where id in (select id from sessions
-       where created_at < now() - ${SESSION_HOURS} * interval '1 hour' order by created_at limit $1)`,
+    `delete from sessions where ctid = any(array(select ctid from sessions
+       where created_at < now() - ${SESSION_HOURS} * interval '1 hour'
+       order by created_at limit $1 for update skip locked))`,
     [limit],
   )
 
@@ -157,7 +158,7 @@ export async function pruneSignIns(db: Queryable, limit: number): Promise<number
   )
   const { rowCount: failures } = await db.query(
     `delete from sign_in_failures where ctid = any (array(select ctid from sign_in_failures
-       where failed_at < now() - interval '1 day' limit $1))`,
+       where failed_at < now() - interval '1 day' order by failed_at limit $1))`,
     [limit],
   )
   return Math.max(challenges, failures)

@@ -59,6 +59,30 @@ test('who finds no address is told whether to wait or whom to ask', async () => 
   await assert.rejects(pay(), { ...refusal, message: /has no wallet .*`npx beck wallet init`/ })
 })
 
+test('a pool that ran dry is waited for once, and again when it was filled', async () => {
+  const { db } = await testGateway({ freshPerChain: 1, chains: ['sim-bitcoin'] })
+  const pool = openAddressPool(TEST_SECRETS)
+  const take = () => pool.take(db, 'sim-bitcoin')
+  const empty = () => db.query('update addresses set withheld = true')
+  const fill = () => fillAddressPool(db, TEST_SECRETS, { fresh: 1, change: 1 })
+  const refusedAfterMs = async () => {
+    const begunMs = performance.now()
+    await assert.rejects(take(), { reason: 'no_address' })
+    return performance.now() - begunMs
+  }
+  await take()
+  await empty()
+  assert.ok((await refusedAfterMs()) > 2_500)
+  // Nobody fills it: whoever comes is told so, and holds up nobody.
+  assert.ok((await refusedAfterMs()) < 1_000)
+  await fill()
+  await take()
+  await empty()
+  const waiting = take()
+  await fill()
+  await waiting
+})
+
 test('what a process set aside and did not use is there for the others', async () => {
   const gateway = await testGateway({ freshPerChain: 6, chains: ['sim-bitcoin'] })
   const account = await testAccount(gateway)

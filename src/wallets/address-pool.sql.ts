@@ -44,15 +44,22 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   const reserves = openAddressReserves()
   // Set aside together, addresses share their wallet: it is checked once.
   const current = new WeakSet<WalletRow>()
+  /** Chains that had one when it was last asked for. */
   const known = new Set<ChainName>()
-  /** A pool that ran dry is being filled: better that a payment waits than that it is refused. */
+  /**
+   * A pool that ran dry is being filled: better that a payment waits than that it is refused. Once one waited in vain nobody fills it, and
+   * those that follow are refused at once, until there is one again: they would hold the places of payments of other coins.
+   */
   const patiently = async (db: Queryable, chain: ChainName): Promise<FreshAddress | null> => {
     const deadlineMs = performance.now() + DRY_MS_MAX
     for (;;) {
       const row = await reserves.take(db, chain)
       if (row) known.add(chain)
-      const waits = !('inTransaction' in db) && known.has(chain) && performance.now() < deadlineMs
-      if (row || !waits) return row
+      if (row || 'inTransaction' in db || !known.has(chain)) return row
+      if (performance.now() >= deadlineMs) {
+        known.delete(chain)
+        return null
+      }
       await pause(DRY_POLL_MS)
     }
   }

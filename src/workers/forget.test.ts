@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import test from 'node:test'
-import { testAccount, testGateway } from '../../test/gateway.ts'
+import { type TestGateway, testAccount, testGateway } from '../../test/gateway.ts'
 import { until } from '../../test/wait-for.ts'
 import { insertSession } from '../checkout/sessions.sql.ts'
 import { newId } from '../core/ids.ts'
+import { pause } from '../core/pause.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { AGES, KEPT_DAYS } from '../flows/operation/ages.ts'
+import { takeCleaningTurn } from '../flows/operation/cleaning-turn.sql.ts'
 import { acknowledgeAlerts, raiseAlert } from '../ledger/alerts.sql.ts'
 import { insertInvitation } from '../users/invitations.sql.ts'
 import { startForgetter } from './forget.ts'
@@ -148,4 +151,138 @@ test('what can not be removed keeps nothing else from going', async (t) => {
   const forgetter = startForgetter(gateway, { idleMs: 20 })
   t.after(() => forgetter.stop())
   await until('it went', async () => (await db.query('select from sign_in_failures')).rowCount === 0)
+})
+
+/** Wrong passwords of more than a day ago. */
+const addOld = ({ db }: TestGateway, rows: number) =>
+  db.query(
+    `insert into sign_in_failures (subject, failed_at)
+     select sha256('x'), now() - interval '25 hours' from generate_series(1, $1::int)`,
+    [rows],
+  )
+const countOld = async ({ db }: TestGateway) =>
+  (await db.query<{ rows: number }>('select count(*)::int as rows from sign_in_failures')).rows[0]?.rows
+
+/** The gateway on a database that takes at least so long for each statement outside of transactions, or transaction. */
+function slowed(gateway: TestGateway, ms: number) {
+  const spans: { from: number; to: number }[] = []
+  async function timed<Result>(work: () => Promise<Result>): Promise<Result> {
+    const from = performance.now()
+    const [result] = await Promise.all([work(), pause(ms)])
+    spans.push({ from, to: performance.now() })
+    return result
+  }
+  const db: TestGateway['db'] = {
+    ...gateway.db,
+    query: (...given) => timed(() => gateway.db.query(...given)),
+    transaction: (...given) => timed(() => gateway.db.transaction(...given)),
+  }
+  return { gateway: { ...gateway, db }, spans }
+}
+
+test('a backlog goes in one batch after another, and the database rests as each took at least', async (t) => {
+  const gateway = await testGateway()
+  const batches = 6
+  await addOld(gateway, batches * 50 - 1)
+  const { gateway: slow, spans } = slowed(gateway, 10)
+  const forgetter = startForgetter(slow, { rowsPerTurn: 50 })
+  t.after(() => forgetter.stop())
+  await until('all went', async () => (await countOld(gateway)) === 0)
+  await until('the last batch was told', async () => spans.length >= AGES.length + batches - 1)
+  // First everything, then what had more, which was one.
+  const turns = [
+    { from: spans[0]?.from ?? 0, to: spans[AGES.length - 1]?.to ?? 0 },
+    ...spans.slice(AGES.length),
+  ]
+  assert.equal(turns.length, batches)
+  for (const [place, { from, to }] of turns.slice(0, -1).entries()) {
+    const rested = (turns[place + 1]?.from ?? 0) - to
+    assert.ok(rested >= 0.9 * (to - from), `${rested} ms of rest after ${to - from} ms`)
+  }
+})
+
+test('a forgetter that rests is stopped at once', async (t) => {
+  const gateway = await testGateway()
+  await addOld(gateway, 200)
+  const { gateway: slow, spans } = slowed(gateway, 100)
+  const forgetter = startForgetter(slow, { rowsPerTurn: 50 })
+  t.after(() => forgetter.stop())
+  await until('it has had its turn', async () => spans.length === AGES.length)
+  const asked = performance.now()
+  await forgetter.stop()
+  const tookMs = performance.now() - asked
+  assert.ok(tookMs < 1_000, `${tookMs} ms`)
+  assert.equal(await countOld(gateway), 150)
+})
+
+test('while another process removes something, none goes at it beside that one', async (t) => {
+  const gateway = await testGateway()
+  await addOld(gateway, 10)
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const other = gateway.db.transaction(async (tx) => {
+    assert.ok(await takeCleaningTurn(tx))
+    begin()
+    await ended
+  })
+  await begun
+  const { gateway: watched, spans } = slowed(gateway, 0)
+  const forgetter = startForgetter(watched, { idleMs: 10 })
+  t.after(() => forgetter.stop())
+  await until('it tried twice', async () => spans.length >= 2)
+  assert.equal(await countOld(gateway), 10)
+  end()
+  await other
+  await until('they went', async () => (await countOld(gateway)) === 0)
+})
+
+test('what may be millions is found by an index, whether PostgreSQL has counted it or not', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const { id } = await testAccount(gateway)
+  const rowsOf = {
+    events: `account_id, id, type, cause, body, created_at) select $1, md5(n::text)::uuid, 'payment.created', n, '', at`,
+    deliveries: `account_id, id, event_id, endpoint_id, status, due_at) select $1, md5(n::text)::uuid, md5(n::text)::uuid, $1,
+      case when n < 20 then 'pending' else 'delivered' end, case when n < 20 then now() end`,
+    idempotency_keys: `account_id, key, request_hash, created_at) select $1, n, sha256('x'), at`,
+    api_requests: `account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
+      select $1, gen_random_uuid(), at, $1, n, 'GET', '/', 200, 1, '::1'`,
+    payment_changes: `account_id, payment_id, created_at, asset, old_status, new_status, old_net_minor, new_net_minor, noted_at)
+      select $1, gen_random_uuid(), at, 'BTC', 'pending', 'expired', 1, 1, at`,
+    mails: `id, cause, recipient, kind, status, expires_at, finished_at)
+      select gen_random_uuid(), n, 'a@example.com', 'notice', 'sent', at, at`,
+    checkout_sessions: `account_id, id, currency, expires_at) select $1, gen_random_uuid(), 'USD', at`,
+    sessions: `id, user_id, token_hash, factor, address, agent, created_at)
+      select gen_random_uuid(), $1, sha256(n::text::bytea), 'totp', '', '', at`,
+    sign_in_failures: `subject, failed_at) select sha256('x'), at`,
+  }
+  await db.transaction(async (tx) => {
+    await tx.query('set local session_replication_role = replica')
+    for (const [table, rows] of Object.entries(rowsOf)) {
+      await tx.query(`alter table ${table} set (autovacuum_enabled = off)`)
+      await tx.query(
+        `insert into ${table} (${rows}
+         from generate_series(1, 20000) n, lateral (select now() - n * interval '5 minutes' as at, $1::uuid as given) t`,
+        [id],
+      )
+    }
+  })
+  const walked: string[] = []
+  const tx: Queryable & Tx = {
+    inTransaction: true,
+    async query<Row>(text: string, values: readonly unknown[] = []) {
+      const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+      const tables = [...plan.matchAll(/Seq Scan on (\w+)/g)].map(([, table = '']) => table)
+      if (tables.some((table) => table in rowsOf)) walked.push(`${text}\n${plan}`)
+      return { rows: [] as Row[], rowCount: 0 }
+    },
+  }
+  const planAll = async () => {
+    for (const age of AGES) await (age.set ? age.remove(tx, 30, 500) : age.remove(tx, 500))
+  }
+  await planAll()
+  for (const table of Object.keys(rowsOf)) await db.query(`analyze ${table}`)
+  await planAll()
+  assert.deepEqual(walked, [])
 })

@@ -1,7 +1,7 @@
 /** Counts what long lists begin their pages by, an account a turn. */
 import type { AccountId } from '../core/ids.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { sqlState } from '../db/database.ts'
+import { sqlState } from '../db/failures.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { findAccountToRank, forgetRanks, rankPayments } from '../payments/places/payment-ranks.sql.ts'
 import { type Loop, startLoop } from './loop.ts'

@@ -14,6 +14,9 @@ create table events (
   unique (account_id, cause)
 );
 create index events_replay on events (account_id, created_at, id);
+-- What most payments do not lead to: a list of one such type is not looked for among millions of the others.
+create index events_seldom on events (account_id, type, created_at, id)
+  where type in ('payment.expired', 'payment.refunded', 'payout.completed', 'payout.failed');
 alter table events add primary key (account_id, id);
 -- For pruning by age. Not BRIN: once the pages of pruned rows are filled again, its ranges hold all ages.
 create index events_age on events (created_at);
@@ -61,6 +64,8 @@ create table deliveries (
 -- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
 create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
 create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
+-- The one status that no other index has, and hardly any delivery.
+create index deliveries_cancelled on deliveries (account_id, endpoint_id, id desc) where status = 'cancelled';
 alter table deliveries add unique (account_id, event_id, endpoint_id), add primary key (account_id, id);
 -- What met no good answer, of all merchants and of one or his endpoint, for who runs Beck. What succeeds at once is in neither.
 create index deliveries_ill on deliveries (created_at desc, id desc, status)

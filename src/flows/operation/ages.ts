@@ -33,7 +33,7 @@ export const USUAL_KEPT_DAYS: KeptDays = {
   alerts: KEPT_DAYS.alerts.usual,
 }
 
-type Age = { readonly tables: readonly string[] } & (
+export type Age = { readonly tables: readonly string[] } & (
   | {
       /** As the guide says it: nobody sets it. */
       readonly fixed: string

@@ -80,13 +80,19 @@ test('deliveries are listed with their attempts, newest first, and filtered', as
   assert.deepEqual([newest.next_attempt_at, newest.event_type], [null, 'payment.created'])
   assert.equal(oldest.attempts[0].response_status, 500)
   assert.ok(Date.parse(oldest.next_attempt_at) > Date.now())
-  const filtered = await get(
-    `/webhooks/${endpoint.id}/deliveries?filter_status=delivered,failed&sort=status&order=asc`,
-  )
+  const filtered = await get(`/webhooks/${endpoint.id}/deliveries?filter_status=delivered,failed&order=asc`)
   assert.deepEqual(
     filtered.data.items.map((item: { id: string }) => item.id),
     [newest.id],
   )
+  const between = async (dates: string) =>
+    (await get(`/webhooks/${endpoint.id}/deliveries?${dates}`)).data.items.map(
+      (item: { id: string }) => item.id,
+    )
+  const at = encodeURIComponent(newest.created_at)
+  assert.deepEqual(await between(`start_date=${at}`), [newest.id])
+  assert.deepEqual(await between(`end_date=${at}`), [oldest.id])
+  assert.equal((await get(`/webhooks/${endpoint.id}/deliveries?start_date=soon`)).status, 400)
   assert.equal((await get(`/webhooks/${endpoint.id}/deliveries?filter_status=lost`)).status, 400)
   assert.equal((await get(`/webhooks/${endpoint.id}/deliveries?endpoint=x`)).status, 400)
   await call(app, key, 'DELETE', `/webhooks/${endpoint.id}`)

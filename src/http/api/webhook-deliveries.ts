@@ -182,7 +182,8 @@ export const webhookDeliveries: readonly Route[] = [
     scope: 'webhooks:read',
     ours: true,
     summary: 'List what a webhook endpoint was sent',
-    description: 'Every delivery of the last 30 days with each of its attempts, newest first.',
+    description:
+      'Every delivery of the last 30 days with each of its attempts, newest first. They are counted, and paged through, up to 10,000: `start_date` and `end_date` find older ones.',
     params: PathId('whk'),
     query: Fields({
       ...paging(DELIVERY_SORTS),

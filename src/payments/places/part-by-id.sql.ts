@@ -3,6 +3,8 @@
  * by the clock of who made it, and is less than {@link APART_MS} from its payment's time. Those of which it is not are in an index of their
  * own (`payments_untimely`), and counted one by one.
  */
+
+import { leastIdAt } from '../../db/least-id.ts'
 import { type Bind, binding } from '../../db/list-filters.ts'
 import type { Asked, Begin, Conditions, Place } from '../../db/list-places.ts'
 import { firstRow, oneRow } from '../../db/rows.ts'
@@ -12,10 +14,6 @@ import { DATES, instantOf, without } from './list-part.sql.ts'
 const APART_MS = 10_000
 const APART = `interval '${APART_MS} milliseconds'`
 const IS_UNTIMELY = `id_skew_ms(p.id, p.created_at) >= ${APART_MS}`
-/** The least id that can be made at a time. */
-const leastIdAt = (time: string): string =>
-  `(lpad(to_hex(greatest(0, floor(extract(epoch from ${time}) * 1000)::bigint)), 12, '0') || repeat('0', 20))::uuid`
-
 /**
  * What is in a range of dates, by the ids that it lies between, for a list that is sorted by them. Null for any other list, and where
  * there are other ids: then it is walked through from its first.

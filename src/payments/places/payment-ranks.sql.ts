@@ -125,14 +125,24 @@ export const forgetRanks = (db: Database, accountId: AccountId): Promise<void> =
 
 /**
  * What changed of payments whose account is not counted. A count that is under way and has not seen the change would have to take
- * two hours. @returns How many; fewer than `limit` means all of them.
+ * two hours. Steps from account to account: those of accounts that are counted may be millions. @returns How many; fewer than
+ * `limit` means all of them.
  */
 export const forgetUncountedChanges = (db: Queryable, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from payment_changes where ctid = any(array(
-       select c.ctid from payment_changes c where c.noted_at < now() - ${COUNTED_AFTER}
-         and not exists (select from payment_ranks r where r.account_id = c.account_id)
+    `with recursive changed as (
+       (select account_id from payment_changes order by account_id limit 1)
+       union all
+       select next.account_id from changed cross join lateral (
+         select c.account_id from payment_changes c where c.account_id > changed.account_id
+         order by c.account_id limit 1) next
+     )
+     delete from payment_changes where ctid = any(array(
+       select c.ctid from changed cross join lateral (
+         select ctid from payment_changes where account_id = changed.account_id and noted_at < now() - ${COUNTED_AFTER}
+         order by created_at limit $1::integer) c
+       where not exists (select from payment_ranks r where r.account_id = changed.account_id)
        limit $1::integer))`,
     [limit],
   )

@@ -156,7 +156,7 @@ const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): rea
       cell: (row) =>
         html`<a href="${here}/events?filter_id=${showId('evt', row.eventId)}"><code>${row.eventType}</code></a>${row.isSample && html` ${badge('test')}`}`,
     },
-    { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
+    { label: 'Status', name: 'status', cell: (row) => badge(row.status) },
     { label: 'Attempts', name: 'attempts', cell: attempts },
     createdColumn(call),
     copyColumn('Event id', 'event_id', 'the event’s id', (row) => showId('evt', row.eventId)),

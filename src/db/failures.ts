@@ -1,0 +1,82 @@
+/** What PostgreSQL, or the way to it, did to a statement: told apart by SQLSTATE, and by what Node says of sockets. */
+import { OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { isOfNoConnection, verdictOf } from './no-connection.ts'
+
+/** A lock was not had within `lock_timeout`. */
+export const LOCK_NOT_AVAILABLE = '55P03'
+const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
+/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
+const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
+/** Wrong password, no such user, none of its addresses, no such database. */
+const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
+
+/** The SQLSTATE of a PostgreSQL error, null for everything else. */
+export function sqlState(error: unknown): string | null {
+  const code = error instanceof Error && 'severity' in error && 'code' in error ? error.code : null
+  return typeof code === 'string' ? code : null
+}
+
+export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
+
+export const isLockedOut = (cause: unknown): boolean => LOCKED_OUT.has(sqlState(cause) ?? '')
+
+/** PostgreSQL refused rows for what is in them or beside them (data exceptions, constraints): it refuses the same ones again, as a rule. */
+export const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
+
+export function isConnectionLoss(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state) return CONNECTION_LOST.test(state)
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return (
+    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code) ||
+    isOfNoConnection(error) ||
+    (error instanceof Error && /Connection terminated|not queryable/i.test(error.message))
+  )
+}
+
+/** It does not answer (it starts again, moves to another machine, or the network is down), or nobody may work on it now. */
+export class Unreachable extends OutsideFailure {
+  override readonly name = 'Unreachable'
+}
+
+const unreachable = (url: string, cause: unknown): Unreachable =>
+  new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
+    cause,
+    retryable: true,
+  })
+
+/** What a connection that could not be had, or broke, means for the caller; any other error is itself. */
+export function failureOf(url: string, cause: unknown): unknown {
+  if (isConnectionLoss(cause)) return unreachable(url, cause)
+  if (!isLockedOut(cause)) return cause
+  const why = cause instanceof Error ? cause.message : ''
+  return new OutsideFailure(
+    `PostgreSQL at ${withoutCredentials(url)} does not let Beck in (${why}); correct DATABASE_URL`,
+    { cause, retryable: false },
+  )
+}
+
+/** The same for a transaction that was tried as often as it may. */
+export function failureOfTransaction(url: string, cause: unknown, attempts: number): unknown {
+  if (isConflict(cause))
+    return new OutsideFailure(
+      `others were in the way of a transaction ${attempts} times over; it left nothing behind, try again`,
+      { cause, retryable: true },
+    )
+  return sqlState(cause) ? failureOf(url, cause) : unreachable(url, cause)
+}
+
+export const outcomeUnknown = (cause: unknown): OutcomeUnknown =>
+  new OutcomeUnknown('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
+    cause,
+    retryable: true,
+  })
+
+/**
+ * Whether a failure says nothing of an earlier attempt whose outcome is unknown: PostgreSQL could not work, not now or not for so long. What it
+ * finds of rows, locks and refusals is what the work is answered with.
+ */
+export const leavesInDoubt = (cause: unknown): boolean =>
+  cause instanceof OutsideFailure ||
+  isConnectionLoss(cause) ||
+  (sqlState(cause) !== null && !isOfRows(cause) && sqlState(cause) !== LOCK_NOT_AVAILABLE)
