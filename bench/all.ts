@@ -12,6 +12,14 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ['POST /payments, 16 at once', 'create-payment'],
   ['POST /payments, one at a time', 'create-payment', '--connections=1'],
   ['POST /payments with Idempotency-Key', 'create-payment', '--keyed'],
+  ['POST /payments with a customer and metadata', 'create-payment', '--whole'],
+  [
+    'POST /payments for five minutes, each sent to a webhook endpoint',
+    'create-payment',
+    '300',
+    '--rounds=1',
+    '--listening=payment.created',
+  ],
   ...['BTC', 'ETH', 'USDC', 'USDT'].map(
     (asset) => [`POST /payments in ${asset}`, 'create-payment', `--asset=${asset}`] as const,
   ),
@@ -19,6 +27,7 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ['a block of 2,000 and of 10,000 payments, until all is told', 'whole-life'],
   ['a 4 MB block with 10,000,000 addresses', 'block-scan'],
   ['POST /payments beside a 4 MB block', 'block-beside-payments'],
+  ['POST /payments beside a backlog that is removed', 'cleaning-beside-payments'],
   ['webhooks to receivers that take 200 ms', 'webhook-delivery'],
   ['GET /balance at 10,000,000 transfers', 'balance'],
   ['lists of 10,000,000 payments', 'list-payments'],

@@ -70,6 +70,15 @@ interface Timed {
   queriedMs(): number
 }
 
+/** The worst of all pages, by its median. */
+interface Worst {
+  readonly pageMs: number
+  readonly searchMs: number
+  readonly drawnMs: number
+  readonly pageBytes: number
+  readonly scriptBytes: number
+}
+
 const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
 try {
@@ -93,8 +102,19 @@ try {
   )
   const app = await buildApp(gateway, { chains: ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] })
   const owner = await signedIn(plain, { account, role: 'owner', isOperator: true })
-  const good = await measure(app, timed, account, `beck=${owner.token}`)
-  process.stdout.write(`bars: ${good ? 'met' : 'MISSED'}\n`)
+  const worst = await measure(app, timed, account, `beck=${owner.token}`)
+  const good =
+    worst.pageMs <= PAGE_MS_MAX &&
+    worst.searchMs <= SEARCH_MS_MAX &&
+    worst.drawnMs <= DRAWN_MS_MAX &&
+    worst.pageBytes <= PAGE_BYTES_MAX &&
+    worst.scriptBytes <= SCRIPT_BYTES_MAX
+  const kB = (bytes: number) => (bytes / 1_000).toFixed(1)
+  process.stdout.write(
+    `the slowest page ${worst.pageMs.toFixed(1)} ms (bar: at most ${PAGE_MS_MAX}), search ${worst.searchMs.toFixed(1)} ms (${SEARCH_MS_MAX}), ` +
+      `drawing ${worst.drawnMs.toFixed(1)} ms (${DRAWN_MS_MAX}); the largest page ${kB(worst.pageBytes)} kB (${kB(PAGE_BYTES_MAX)}), ` +
+      `script ${kB(worst.scriptBytes)} kB (${kB(SCRIPT_BYTES_MAX)}): ${good ? 'met' : 'MISSED'}\n`,
+  )
   process.exitCode = good ? 0 : 1
   await app.close()
   await plain.close()
@@ -121,21 +141,15 @@ async function fill(db: Database, account: Account): Promise<void> {
   for (const table of ['customers', 'api_requests', 'events']) await db.query(`vacuum (analyze) ${table}`)
 }
 
-/** Whether every bar is met. */
-async function measure(
-  app: FastifyInstance,
-  timed: Timed,
-  account: Account,
-  cookie: string,
-): Promise<boolean> {
+async function measure(app: FastifyInstance, timed: Timed, account: Account, cookie: string): Promise<Worst> {
   const home = homeOf(account)
   const style = await gzipped('dashboard.css')
   const script = await gzipped('dashboard.js')
   process.stdout.write(
     `style ${style} bytes, script ${script} bytes gzipped (at most ${SCRIPT_BYTES_MAX})\n${line('page', ['all', 'drawing', 'kB with style'])}`,
   )
-  let good = script <= SCRIPT_BYTES_MAX
-  const ask = async (path: string, mostMs: number): Promise<string> => {
+  const worst = { pageMs: 0, searchMs: 0, drawnMs: 0, pageBytes: 0, scriptBytes: script }
+  const ask = async (path: string, kind: 'pageMs' | 'searchMs'): Promise<string> => {
     const [all, drawing]: [number[], number[]] = [[], []]
     let html = ''
     for (let time = 0; time < TIMES; time++) {
@@ -148,8 +162,11 @@ async function measure(
       html = answer.body
     }
     const bytes = gzipSync(html).length + style
+    const mostMs = kind === 'pageMs' ? PAGE_MS_MAX : SEARCH_MS_MAX
     const isGood = median(all) <= mostMs && median(drawing) <= DRAWN_MS_MAX && bytes <= PAGE_BYTES_MAX
-    good &&= isGood
+    worst[kind] = Math.max(worst[kind], median(all))
+    worst.drawnMs = Math.max(worst.drawnMs, median(drawing))
+    worst.pageBytes = Math.max(worst.pageBytes, bytes)
     const shown = path.replace(home, '').replace(/\/([a-z]+)_[0-9a-z]{20,}/g, '/$1_…') || '/'
     process.stdout.write(
       `${line(shown, [`${median(all).toFixed(1)} ms`, `${median(drawing).toFixed(1)} ms`, (bytes / 1_000).toFixed(1)]).trimEnd()}${isGood ? '' : `   MISSED (at most ${mostMs} ms, ${DRAWN_MS_MAX} ms, ${PAGE_BYTES_MAX / 1_000} kB)`}\n`,
@@ -162,14 +179,14 @@ async function measure(
     const kind = path.replace(/_[0-9a-z]{20,}/g, '')
     if (kinds.has(kind)) continue
     kinds.add(kind)
-    const html = await ask(path, PAGE_MS_MAX)
+    const html = await ask(path, 'pageMs')
     for (const [, link = ''] of html.matchAll(/href="(\/dashboard\/[^"?#]*)/g))
       if (!/\/export$|\/sign-/.test(link)) todo.push(link)
   }
   assert.ok(kinds.size > 30, `only ${kinds.size} pages were found`)
-  for (const path of ASKED) await ask(home + path, PAGE_MS_MAX)
-  for (const text of SEARCHED) await ask(`${home}/search?q=${encodeURIComponent(text)}`, SEARCH_MS_MAX)
-  return good
+  for (const path of ASKED) await ask(home + path, 'pageMs')
+  for (const text of SEARCHED) await ask(`${home}/search?q=${encodeURIComponent(text)}`, 'searchMs')
+  return worst
 }
 
 /** The same database, which tells how long it was asked. */

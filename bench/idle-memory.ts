@@ -34,15 +34,21 @@ interface Figures {
 const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'postgres') })
 try {
-  let isGood = true
+  const megabytesOf: number[] = []
+  const readyMsOf: number[] = []
   for (const role of ROLES) {
     await run(role, 0)
     const { readyMs, processes } = await run(role, IDLE_MS)
-    isGood &&= readyMs <= READY_MS_MAX && processes.every(({ megabytes }) => megabytes <= MB_MAX)
+    megabytesOf.push(...processes.map(({ megabytes }) => megabytes))
+    readyMsOf.push(readyMs)
     const shown = processes.map(({ program, megabytes }) => `${program} ${megabytes.toFixed(0)} MB`)
     process.stdout.write(`${role}: ${shown.join(', ')}; ready after ${readyMs.toFixed(0)} ms\n`)
   }
-  process.stdout.write(`bars: ${MB_MAX} MB, ${READY_MS_MAX} ms: ${isGood ? 'met' : 'MISSED'}\n`)
+  const [most, slowest] = [Math.max(...megabytesOf), Math.max(...readyMsOf)]
+  const isGood = most <= MB_MAX && slowest <= READY_MS_MAX
+  process.stdout.write(
+    `the largest process ${most.toFixed(0)} MB (bar: at most ${MB_MAX}), the slowest ready after ${slowest.toFixed(0)} ms (at most ${READY_MS_MAX}): ${isGood ? 'met' : 'MISSED'}\n`,
+  )
   process.exitCode = isGood ? 0 : 1
 } finally {
   await cluster.stop()

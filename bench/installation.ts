@@ -1,6 +1,7 @@
 /**
  * What an installation for running Beck weighs (`npm ci --omit=dev` of the last commit), how soon its first start is ready,
- * with a database, a key and tables to be made, and how soon the ones after it.
+ * with a database, a key and tables to be made, and how soon the ones after it,
+ * of which the median counts.
  *
  *   node bench/installation.ts
  *
@@ -14,6 +15,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../src/db/embedded/embedded.ts'
 import { benchFolder } from './folder.ts'
+import { median } from './median.ts'
 
 const MEGABYTES_MAX = 300
 const FIRST_MS_MAX = 3_000
@@ -33,11 +35,11 @@ try {
   const firstMs = await start()
   const laterMs: number[] = []
   for (let count = 0; count < LATER_STARTS; count++) laterMs.push(await start())
-  const later = Math.min(...laterMs)
+  const later = median(laterMs)
   const good = megabytes <= MEGABYTES_MAX && firstMs <= FIRST_MS_MAX && later <= LATER_MS_MAX
   process.stdout.write(
     `installation: ${megabytes} MB (bar: at most ${MEGABYTES_MAX}); ready after ${firstMs.toFixed(0)} ms the first time ` +
-      `(at most ${FIRST_MS_MAX}), then after ${later.toFixed(0)} (at most ${LATER_MS_MAX}): ${good ? 'met' : 'MISSED'}\n`,
+      `(at most ${FIRST_MS_MAX}), then after ${laterMs.map((ms) => ms.toFixed(0)).join(', ')}, median ${later.toFixed(0)} (at most ${LATER_MS_MAX}): ${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1
 } finally {

@@ -6,7 +6,8 @@
  * Each run is checked before it is timed: every delivery arrived exactly once with a good signature and is on
  * record. The first gives the throughput as a share of what its concurrency and the receivers' latency allow, the
  * others the most memory that the worker's process ever held with thousands in flight: plain, where it is Beck's own,
- * and over TLS, where each of Node's sockets adds some 50 kB outside of the heap. Bars: design, section 11.
+ * and over TLS, as live receivers are asked, where each of Node's sockets adds some 50 kB outside of the heap. One bar holds
+ * for both. Bars: design, section 11.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -24,6 +25,8 @@ import { benchFolder } from './folder.ts'
 
 const RATIO_MIN = 0.8
 const RSS_MB_MAX = 200
+/** With fewer at once, the memory of a run tells nothing. */
+const IN_FLIGHT_MIN = 1_990
 
 interface Run {
   readonly name: string
@@ -45,8 +48,8 @@ const children = new Set<ChildProcess>()
 try {
   const results = []
   for (const run of RUNS) results.push({ run, ...(await measure(run)) })
-  const [throughput, memory] = results
-  if (!throughput || !memory) throw new Error('a run is missing')
+  const [throughput, ...memories] = results
+  if (!throughput || memories.length === 0) throw new Error('a run is missing')
   for (const { run, perSecond, ratio, rssMb, inFlightSeen } of results) {
     process.stdout.write(
       `${run.name}: ${run.events} deliveries, ${run.inFlight} places, ${run.latencyMs} ms receivers: ` +
@@ -54,11 +57,16 @@ try {
         `${inFlightSeen} in flight, ${rssMb.toFixed(0)} MB at most\n`,
     )
   }
-  const good = throughput.ratio >= RATIO_MIN && memory.rssMb <= RSS_MB_MAX && memory.inFlightSeen >= 1_990
+  const good =
+    throughput.ratio >= RATIO_MIN &&
+    memories.every(({ rssMb, inFlightSeen }) => rssMb <= RSS_MB_MAX && inFlightSeen >= IN_FLIGHT_MIN)
+  const held = memories.map(
+    ({ run, rssMb, inFlightSeen }) =>
+      `${rssMb.toFixed(0)} MB over ${run.scheme} at ${inFlightSeen} in flight`,
+  )
   process.stdout.write(
     `ratio ${throughput.ratio.toFixed(2)} (bar: at least ${RATIO_MIN}), ` +
-      `memory ${memory.rssMb.toFixed(0)} MB at ${memory.inFlightSeen} in flight (bar: at most ${RSS_MB_MAX} MB): ` +
-      `${good ? 'met' : 'MISSED'}\n`,
+      `memory ${held.join(', ')} (bar: at most ${RSS_MB_MAX} MB): ${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1
 } finally {

@@ -55,13 +55,13 @@ try {
   const warm = 200
   await settleBlock(beck, db, warm)
   let all = warm
-  let good = true
+  const rates: number[] = []
   for (const payments of BLOCKS) {
     const { settled, told: seconds } = await settleBlock(beck, db, payments)
     all += payments
     const leastSeconds = await least(payments, url)
     const perSecond = payments / seconds
-    good &&= perSecond >= PER_SECOND_MIN
+    rates.push(perSecond)
     process.stdout.write(
       `${payments} payments of one block: settled after ${settled.toFixed(1)} s, all told after ${seconds.toFixed(1)} s, ${perSecond.toFixed(0)}/s ` +
         `(bar: at least ${PER_SECOND_MIN}/s); the least that could do it ${leastSeconds.toFixed(1)} s, ` +
@@ -69,7 +69,11 @@ try {
     )
   }
   await check(db, all, await ask<Seen>(receiver, { secretByPath: { '/hook': hook.secret } }))
-  process.stdout.write(`whole life: ${good ? 'met' : 'MISSED'}\n`)
+  const good = rates.every((rate) => rate >= PER_SECOND_MIN)
+  const shown = rates.map((rate) => rate.toFixed(0)).join(', ')
+  process.stdout.write(
+    `blocks of ${BLOCKS.join(', ')} payments: ${shown}/s until all is told (bar: at least ${PER_SECOND_MIN}/s each): ${good ? 'met' : 'MISSED'}\n`,
+  )
   process.exitCode = good ? 0 : 1
 } finally {
   await db?.close()

@@ -17,7 +17,10 @@ const { chainName, genesisHash } = BITCOIN_NETWORKS.bitcoin.regtest
 const hashes: string[] = [genesisHash]
 /** As JSON; text of megabytes is written out once, before anybody may ask for it. */
 const blocks = new Map<string, string>()
-let next = ''
+/** Not shown yet, in their order. */
+const made: string[] = []
+/** When the newest block was asked for, in milliseconds since the epoch. */
+let askedAt = 0
 
 const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {
   getblockchaininfo: () => ({
@@ -40,6 +43,7 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
 /** As JSON. */
 function answer({ id, method, params = [] }: Asked): string {
   const block = method === 'getblock' ? blocks.get(String(params[0])) : undefined
+  if (block !== undefined && params[0] === hashes.at(-1)) askedAt ||= Date.now()
   if (block !== undefined) return `{"id":${id},"error":null,"result":${block}}`
   const result = ANSWERS[method]?.(params)
   return JSON.stringify(
@@ -55,11 +59,21 @@ const server = http.createServer(async (request, response) => {
   response.end(Array.isArray(asked) ? `[${asked.map(answer).join()}]` : answer(asked as Asked))
 })
 server.listen(0, '127.0.0.1', () => parentPort?.postMessage((server.address() as AddressInfo).port))
-parentPort?.on('message', (told: 'show' | { hash: string; bytes: Uint8Array }) => {
-  if (told === 'show') hashes.push(next)
+parentPort?.on('message', (told: 'show' | 'asked?' | { hash: string; bytes: Uint8Array }) => {
+  if (told === 'asked?') parentPort?.postMessage(askedAt)
+  else if (told === 'show') parentPort?.postMessage(show())
   else {
-    next = told.hash
-    blocks.set(next, JSON.stringify(Buffer.from(told.bytes).toString('hex')))
+    made.push(told.hash)
+    blocks.set(told.hash, JSON.stringify(Buffer.from(told.bytes).toString('hex')))
+    parentPort?.postMessage('made')
   }
-  parentPort?.postMessage('done')
 })
+
+/** The block before was followed, and nobody asks for it any more. */
+function show(): string {
+  const hash = made.shift() ?? ''
+  blocks.delete(hashes.at(-1) ?? '')
+  hashes.push(hash)
+  askedAt = 0
+  return hash
+}

@@ -1,0 +1,53 @@
+/**
+ * Payments over HTTP, and when each was under way: `node load.ts URL KEY BODY CONNECTIONS SECONDS`, the result as JSON. A
+ * process of its own.
+ */
+import type { EventEmitter } from 'node:events'
+import { createRequire } from 'node:module'
+
+interface Result {
+  readonly '2xx': number
+  readonly non2xx: number
+  readonly requests: { readonly sent: number }
+}
+type Autocannon = (options: object) => EventEmitter & Promise<Result>
+
+export interface Loaded {
+  /** Milliseconds since the epoch. */
+  readonly beganAt: number
+  readonly sent: number
+  /** Without those behind which a connection was begun anew: they are not told of. */
+  readonly answers: number
+  /** Answers that were none of success. */
+  readonly refused: number
+  /** In milliseconds since it began: of each request that was answered, when it was sent and when its answer was there. */
+  readonly requests: readonly (readonly [sentMs: number, answeredMs: number])[]
+}
+
+/** As in create-payment/load.ts: fewer than the requests after which Beck ends a connection. */
+const REQUESTS_OF_A_CONNECTION = 500
+
+const autocannon: Autocannon = createRequire(import.meta.url)('autocannon')
+const [url = '', key = '', body = '', connections = '', seconds = ''] = process.argv.slice(2)
+const beganAt = Date.now()
+const began = performance.now()
+const requests: [number, number][] = []
+const load = autocannon({
+  url,
+  connections: Number(connections),
+  duration: Number(seconds),
+  reconnectRate: REQUESTS_OF_A_CONNECTION,
+  method: 'POST',
+  headers: { 'x-api-key': key, 'content-type': 'application/json' },
+  body,
+})
+load.on('response', (_client, _status, _bytes, tookMs: number) => {
+  const now = performance.now() - began
+  requests.push([now - tookMs, now])
+})
+const {
+  '2xx': answers,
+  non2xx: refused,
+  requests: { sent },
+} = await load
+process.stdout.write(JSON.stringify({ beganAt, sent, answers, refused, requests } satisfies Loaded))
