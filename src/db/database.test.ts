@@ -79,9 +79,45 @@ test('an attempt behind one that may have been committed leaves that open when P
       { oneStatement: true, ifCommitted: async () => undefined },
     )
   }
-  for (const sqlstate of ['57014', '53100', '25006', '40001'])
+  for (const sqlstate of ['57014', '53100', '25006', '40001', '55P03'])
     await assert.rejects(outcomeOf(sqlstate), (error) => error instanceof OutcomeUnknown, sqlstate)
-  for (const sqlstate of ['23505', '55P03']) await assert.rejects(outcomeOf(sqlstate), { code: sqlstate })
+  await assert.rejects(outcomeOf('23505'), { code: '23505' })
+})
+
+test('what could not be sent was not done, and nobody looks for it', async () => {
+  const db = openDatabase({ url: 'postgresql://beck@127.0.0.1:1/beck' })
+  let looks = 0
+  const made = db.transaction((tx) => tx.query('select 1'), {
+    oneStatement: true,
+    async ifCommitted() {
+      looks += 1
+      return undefined
+    },
+  })
+  await assert.rejects(made, (error) => error instanceof Unreachable)
+  assert.equal(looks, 0)
+  await db.close()
+})
+
+test('a database that nobody may work on any more tells nobody what it committed', async () => {
+  const { url } = await testDatabase()
+  let connections = 0
+  const db = openDatabase({
+    url,
+    connectionsMax: 1,
+    verify: async () => {
+      if (connections++ > 0) throw conflict('database_went_back', 'it is not what it was')
+    },
+  })
+  try {
+    const made = db.transaction(async (tx) => void (await breakOff(tx)), {
+      oneStatement: true,
+      ifCommitted: async (again) => void (await again.query('select 1')),
+    })
+    await assert.rejects(made, (error) => error instanceof OutcomeUnknown)
+  } finally {
+    await db.close()
+  }
 })
 
 test('a statement for which no connection was free in time was never sent, and is tried again', async () => {

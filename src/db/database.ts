@@ -97,8 +97,8 @@ export interface Connections {
 
 const ATTEMPTS_MAX = 5
 const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
-/** A database that starts again is there within seconds, and only it knows what was committed. */
-const LOOKS_MAX = 6
+/** A database that starts again is there within seconds, and only it knows what was committed: so long is looked, and sent again. */
+const DOUBT_MS_MAX = 10_000
 const LOOK_PAUSE: Backoff = { firstMs: 100, maxMs: 2_000 }
 /**
  * A process that freezes inside a transaction gives its locks back after this; what it wrote there is undone. Said per
@@ -183,21 +183,21 @@ async function transact<Result>(
   work: (tx: Tx) => Promise<Result>,
   options: TransactionOptions<Result>,
 ): Promise<Result> {
-  let isInDoubt = false
+  let doubtEndsAt: number | null = null
   for (let attempt = 1; ; attempt++) {
     const outcome = await (options.oneStatement
       ? attemptStatement(server, work, options.group)
       : attemptOnce(server, work, options.statementLimitMs))
     if (outcome.kind === 'done') return outcome.result
     const { kind, cause } = outcome
-    isInDoubt ||= kind === 'commit_unknown'
-    if (isInDoubt) {
+    if (kind === 'commit_unknown') doubtEndsAt ??= performance.now() + DOUBT_MS_MAX
+    if (doubtEndsAt !== null) {
       // Also behind a later attempt: what PostgreSQL still worked on when the connection broke may have come first.
-      const found = await lookWhetherCommitted(server, options, cause)
+      const found = await lookWhetherCommitted(server, options, cause, doubtEndsAt)
       if (found !== undefined) return found
     }
     if (kind === 'failed' || attempt >= ATTEMPTS_MAX || isLockedOut(cause)) {
-      if (isInDoubt && leavesInDoubt(cause)) throw outcomeUnknown(cause)
+      if (doubtEndsAt !== null && leavesInDoubt(cause)) throw outcomeUnknown(cause)
       throw kind === 'failed' ? cause : failureOfTransaction(server.url, cause, ATTEMPTS_MAX)
     }
     await pauseAfter(attempt, RETRY_PAUSE)
@@ -212,15 +212,29 @@ async function lookWhetherCommitted<Result>(
   server: Server,
   { ifCommitted }: TransactionOptions<Result>,
   cause: unknown,
+  endsAt: number,
 ): Promise<Result | undefined> {
   if (!ifCommitted) throw outcomeUnknown(cause)
   for (let attempt = 1; ; attempt++) {
-    try {
-      return await ifCommitted(reader(server))
-    } catch (error) {
-      if (!leavesInDoubt(error)) throw error
-      if (attempt >= LOOKS_MAX) throw outcomeUnknown(error)
+    let failure: unknown = null
+    const looking: Queryable = {
+      async query(...statement) {
+        try {
+          return await reader(server).query(...statement)
+        } catch (error) {
+          failure = error
+          throw error
+        }
+      },
     }
+    try {
+      const found = await ifCommitted(looking)
+      if (found !== undefined || performance.now() < endsAt) return found
+    } catch (error) {
+      // Whoever looked found something, and refuses it.
+      if (failure === null) throw error
+    }
+    if (performance.now() >= endsAt) throw outcomeUnknown(failure ?? cause)
     await pauseAfter(attempt, LOOK_PAUSE)
   }
 }

@@ -1,5 +1,5 @@
 /** What PostgreSQL, or the way to it, did to a statement: told apart by SQLSTATE, and by what Node says of sockets. */
-import { OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { OutcomeUnknown, OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
 import { isOfNoConnection, verdictOf } from './no-connection.ts'
 
 /** A lock was not had within `lock_timeout`. */
@@ -7,6 +7,20 @@ export const LOCK_NOT_AVAILABLE = '55P03'
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
 /** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
 const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
+/** As Node says it of a connection that breaks, or can not be made. */
+const SOCKET_LOST = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+])
 /** Wrong password, no such user, none of its addresses, no such database. */
 const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
 
@@ -28,7 +42,7 @@ export function isConnectionLoss(error: unknown): boolean {
   if (state) return CONNECTION_LOST.test(state)
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return (
-    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code) ||
+    SOCKET_LOST.has(code) ||
     isOfNoConnection(error) ||
     (error instanceof Error && /Connection terminated|not queryable/i.test(error.message))
   )
@@ -67,16 +81,18 @@ export function failureOfTransaction(url: string, cause: unknown, attempts: numb
 }
 
 export const outcomeUnknown = (cause: unknown): OutcomeUnknown =>
-  new OutcomeUnknown('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
-    cause,
-    retryable: true,
-  })
+  new OutcomeUnknown(
+    'the connection to PostgreSQL broke before it answered whether something was committed, and that stayed unknown',
+    { cause, retryable: true },
+  )
 
 /**
- * Whether a failure says nothing of an earlier attempt whose outcome is unknown: PostgreSQL could not work, not now or not for so long. What it
- * finds of rows, locks and refusals is what the work is answered with.
+ * Whether a failure leaves open what became of an earlier attempt, which PostgreSQL may still be at: everything does but what the work
+ * itself refuses and what PostgreSQL finds of its rows. A lock that is not had may be that attempt's.
  */
 export const leavesInDoubt = (cause: unknown): boolean =>
-  cause instanceof OutsideFailure ||
-  isConnectionLoss(cause) ||
-  (sqlState(cause) !== null && !isOfRows(cause) && sqlState(cause) !== LOCK_NOT_AVAILABLE)
+  !isOfRows(cause) && (!(cause instanceof Refusal) || verdictOf(cause) !== null)
+
+/** The lock was not had, or not by what was sent again behind an attempt that may hold it. */
+export const isOfHeldLock = (error: unknown): boolean =>
+  sqlState(error instanceof OutcomeUnknown ? error.cause : error) === LOCK_NOT_AVAILABLE

@@ -30,11 +30,20 @@ export async function unlessSilent(looked: Promise<void>): Promise<void> {
 /** Of those who looked at connections. */
 const verdicts = new WeakSet<Error>()
 
-/** None was free, or none could be made, in time. */
-export const isOfNoConnection = (error: unknown): boolean =>
-  error instanceof FellSilent ||
-  (error instanceof Error &&
-    /timeout exceeded when trying to connect|terminated due to connection timeout/i.test(error.message))
+const NOT_HAD =
+  /timeout exceeded when trying to connect|terminated due to connection timeout|establishing an SSL connection|after calling end on the pool/i
+/** PostgreSQL lets nobody in while it starts or stops. */
+const CANNOT_CONNECT_NOW = '57P03'
+
+/** None was free, none could be made, or none in time: nothing was sent. */
+export function isOfNoConnection(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isOfNoConnection)
+  if (error instanceof FellSilent) return true
+  if (!(error instanceof Error)) return false
+  const syscall = 'syscall' in error ? error.syscall : null
+  const isRefused = 'severity' in error && 'code' in error && error.code === CANNOT_CONNECT_NOW
+  return isRefused || syscall === 'connect' || syscall === 'getaddrinfo' || NOT_HAD.test(error.message)
+}
 
 /** Of who looked at the connection: it is there, and is not to be worked on. Null for any other error. */
 export const verdictOf = (cause: unknown): string | null =>

@@ -21,7 +21,7 @@ import { conflict, invalidField, Refusal, type RefusalKind } from '../core/error
 import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
-import { LOCK_NOT_AVAILABLE, sqlState } from '../db/failures.ts'
+import { isOfHeldLock } from '../db/failures.ts'
 
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
@@ -118,7 +118,7 @@ export async function answerOnce(
     const last = stored ? replayOf(secrets, request, stored) : settled
     return { ...last, replayed: reply.replayed }
   } catch (error) {
-    if (!underway && sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
+    if (!underway && isOfHeldLock(error)) throw inFlight()
     // A refusal left no effect: it rolled back together with the claim. It is stored in a transaction of its own; if
     // another request with this key got in between, that one's answer stands.
     if (underway && error instanceof Refusal && STORED_REFUSALS.includes(error.kind)) {
@@ -161,7 +161,7 @@ export async function answerAtOnce(
     })
     if (reply) return { ...reply, replayed: false }
   } catch (error) {
-    if (sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
+    if (isOfHeldLock(error)) throw inFlight()
     if (!(error instanceof Refusal)) throw error
     if (STORED_REFUSALS.includes(error.kind)) {
       return await answerOnce(db, secrets, request, async () => refused(error), refused)

@@ -44,20 +44,21 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   const reserves = openAddressReserves()
   // Set aside together, addresses share their wallet: it is checked once.
   const current = new WeakSet<WalletRow>()
-  /** Chains that had one when it was last asked for. */
-  const known = new Set<ChainName>()
+  /** When a chain last had one; nothing of a chain of which one waited in vain since. */
+  const hadAtMs = new Map<ChainName, number>()
   /**
-   * A pool that ran dry is being filled: better that a payment waits than that it is refused. Once one waited in vain nobody fills it, and
-   * those that follow are refused at once, until there is one again: they would hold the places of payments of other coins.
+   * A pool that ran dry is being filled: better that a payment waits than that it is refused. When none came while one waited, nobody
+   * fills it, and those that follow are refused at once, until there is one again: they would hold the places of payments of other coins.
    */
   const patiently = async (db: Queryable, chain: ChainName): Promise<FreshAddress | null> => {
-    const deadlineMs = performance.now() + DRY_MS_MAX
+    const begunMs = performance.now()
+    const isWaitedFor = !('inTransaction' in db) && hadAtMs.has(chain)
     for (;;) {
       const row = await reserves.take(db, chain)
-      if (row) known.add(chain)
-      if (row || 'inTransaction' in db || !known.has(chain)) return row
-      if (performance.now() >= deadlineMs) {
-        known.delete(chain)
+      if (row) hadAtMs.set(chain, performance.now())
+      if (row || !isWaitedFor) return row
+      if (performance.now() >= begunMs + DRY_MS_MAX) {
+        if ((hadAtMs.get(chain) ?? 0) < begunMs) hadAtMs.delete(chain)
         return null
       }
       await pause(DRY_POLL_MS)

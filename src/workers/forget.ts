@@ -44,7 +44,7 @@ export function startForgetter(
 /** Half as long or half as long again, so that two processes at the same work soon meet, and one leaves it to the other. */
 const restMs = (workedMs: number): number => workedMs * RESTS * (0.5 + Math.random())
 
-/** @returns The ages that have more to remove; none when another process is at it: that one goes on. */
+/** @returns The ages that have more to remove, of those before the one at which another process was at it. */
 async function removeOld(
   { db, log, settings }: ForgetterGateway,
   ages: readonly Age[],
@@ -59,7 +59,7 @@ async function removeOld(
         if (!(await takeCleaningTurn(tx))) return null
         return age.set ? age.remove(tx, settings.keptDays[age.set], limit) : age.remove(tx, limit)
       })
-      if (removed === null) return []
+      if (removed === null) return behind
       if (removed >= limit) behind.push(age)
     } catch (error) {
       if (error instanceof OutsideFailure) throw error

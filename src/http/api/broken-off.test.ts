@@ -40,7 +40,9 @@ const waitingMany = async (many: bigint) => {
 const whileHeld = (work: () => Promise<void>) =>
   db.transaction(async (tx) => {
     await tx.query('lock table payments in share mode')
-    await work()
+    // One that stands idle for ten seconds is ended.
+    const beat = setInterval(() => void tx.query('select'), 1_000)
+    await work().finally(() => clearInterval(beat))
   })
 
 test('it is made once, though it was sent again while PostgreSQL was still at it', {

@@ -104,7 +104,11 @@ export const payments: readonly Route[] = [
           if (deliveries > 0) gateway.wake('deliver')
           return !taken
         },
-        isRecorded: async (db) => (await findPayment(db, account.id, draft.payment.id)) !== null,
+        async isRecorded(db) {
+          const isThere = (await findPayment(db, account.id, draft.payment.id)) !== null
+          if (isThere) gateway.wake('deliver')
+          return isThere
+        },
       }
     },
   }),
