@@ -4,6 +4,7 @@
  */
 import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
+import { paymentRequests } from '../create-payment/payment-requests.ts'
 
 interface Result {
   readonly '2xx': number
@@ -24,23 +25,11 @@ export interface Loaded {
   readonly requests: readonly (readonly [sentMs: number, answeredMs: number])[]
 }
 
-/** As in create-payment/load.ts: fewer than the requests after which Beck ends a connection. */
-const REQUESTS_OF_A_CONNECTION = 500
-
 const autocannon: Autocannon = createRequire(import.meta.url)('autocannon')
-const [url = '', key = '', body = '', connections = '', seconds = ''] = process.argv.slice(2)
 const beganAt = Date.now()
 const began = performance.now()
 const requests: [number, number][] = []
-const load = autocannon({
-  url,
-  connections: Number(connections),
-  duration: Number(seconds),
-  reconnectRate: REQUESTS_OF_A_CONNECTION,
-  method: 'POST',
-  headers: { 'x-api-key': key, 'content-type': 'application/json' },
-  body,
-})
+const load = autocannon(paymentRequests(process.argv.slice(2)))
 load.on('response', (_client, _status, _bytes, tookMs: number) => {
   const now = performance.now() - began
   requests.push([now - tookMs, now])

@@ -1,28 +1,18 @@
 /** Load in a process of its own: `node load.ts URL KEY BODY CONNECTIONS SECONDS [keyed]`, the result as JSON. */
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { paymentRequests } from './payment-requests.ts'
 
 interface Request {
   headers: Record<string, string>
 }
-/**
- * Beck ends a connection after a thousand requests, and says so. The load tool has sent the next one by then, never hears of it,
- * and takes every later answer for one to a request before: it is to begin anew sooner.
- */
-const REQUESTS_OF_A_CONNECTION = 500
 
 type Autocannon = (options: object) => Promise<object>
 
 const autocannon: Autocannon = createRequire(import.meta.url)('autocannon')
-const [url = '', key = '', body = '', connections = '', seconds = '', keyed] = process.argv.slice(2)
+const [keyed] = process.argv.slice(7)
 const result = await autocannon({
-  url,
-  connections: Number(connections),
-  duration: Number(seconds),
-  reconnectRate: REQUESTS_OF_A_CONNECTION,
-  method: 'POST',
-  headers: { 'x-api-key': key, 'content-type': 'application/json' },
-  body,
+  ...paymentRequests(process.argv.slice(2)),
   requests: [
     keyed
       ? {
