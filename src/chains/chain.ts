@@ -51,6 +51,23 @@ export interface ChainTransaction {
   readonly senders?: readonly Uint8Array[]
 }
 
+/** Pieces of one buffer that belong to transactions of a list. */
+export interface Pieces {
+  readonly bytes: Uint8Array
+  /** Three numbers a piece: where it begins, where it ends, the place of its transaction in the list. */
+  readonly places: ArrayLike<number>
+}
+
+export const NUMBERS_PER_PIECE = 3
+
+/** What the transactions of a list are looked up by, gathered for queries that ask of all of them at once. */
+export interface Gathered {
+  /** Lookups of all that is paid, and perhaps of what is not shown, because nobody can spend it. */
+  readonly lookups: Pieces
+  /** The ids that inputs name, as their text. */
+  readonly spent: Pieces
+}
+
 /** An account's nonce in the form of an output: the account as a word of 32 bytes, as long as every transaction's id. */
 export const nonceAsOutpoint = (account: string, nonce: bigint | number): Outpoint => ({
   txid: account.replace(/^0x/, '').toLowerCase().padStart(64, '0'),
@@ -62,6 +79,11 @@ export interface Block extends BlockRef {
   readonly timeMs: number
   /** Only transactions that paid or spent something that this port can show; reverted ones pay nothing, and spend their nonce. */
   readonly transactions: readonly ChainTransaction[]
+  /**
+   * Of the transactions; given by adapters whose blocks hold ten thousand outputs, so that nothing is made of those that concern
+   * nobody here.
+   */
+  readonly gathered?: Gathered
   /**
    * Accounts that were asked for and whose ether could not be compared, because the node has the state of this block
    * or of its parent no longer (catching up after a long rest). What contracts sent them here shows only when what

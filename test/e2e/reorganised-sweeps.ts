@@ -124,7 +124,7 @@ export async function tellReorganisations({
       await gateway.db.transaction(async (tx) =>
         markDecisionDue(
           tx,
-          await recordDeposits(gateway, tx, 'ethereum', invented, own, { block, time: progress.tipTime }),
+          await recordDeposits(gateway, tx, 'ethereum', own, { block, time: progress.tipTime }),
         ),
       )
       await anvil.mine(confirmations)

@@ -7,7 +7,14 @@ import { suspend } from '../../../test/suspend.ts'
 import { until } from '../../../test/wait-for.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
-import { type ChainPort, type ChainTransaction, type Mempool, WrongChain } from '../chain.ts'
+import {
+  type ChainPort,
+  type ChainTransaction,
+  type Mempool,
+  NUMBERS_PER_PIECE,
+  type Pieces,
+  WrongChain,
+} from '../chain.ts'
 import { createBitcoinChain } from './bitcoin-chain.ts'
 import { type BitcoinLike, bitcoinNetwork } from './networks.ts'
 
@@ -84,21 +91,38 @@ async function decodedByNode(node: Node, hash: string): Promise<unknown> {
           lookup: scriptPubKey.hex,
         })),
     })),
+    gathered: {
+      lookups: block.tx.flatMap(({ vout }, place) =>
+        vout.flatMap(({ scriptPubKey: { hex } }) => (/^(6a|$)/.test(hex) ? [] : [[hex, place]])),
+      ),
+      spent: block.tx.flatMap(({ vin }, place) => vin.flatMap(({ txid }) => (txid ? [[txid, place]] : []))),
+    },
   }
 }
 
 async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
-  const block = await port.readBlock(hash)
+  const { gathered, ...block } = await port.readBlock(hash)
+  assert.ok(gathered)
   return {
     ...block,
-    transactions: block.transactions.map((transaction) => ({
-      ...transaction,
-      outputs: transaction.outputs.map((output) => ({
-        ...output,
-        lookup: Buffer.from(output.lookup).toString('hex'),
-      })),
+    transactions: block.transactions.map(({ key, hash: name, inputs, outputs }) => ({
+      key,
+      hash: name,
+      inputs,
+      outputs: outputs.map((output) => ({ ...output, lookup: Buffer.from(output.lookup).toString('hex') })),
     })),
+    gathered: {
+      lookups: piecesOf(gathered.lookups).map(([bytes, place]) => [bytes.toString('hex'), place]),
+      spent: piecesOf(gathered.spent).map(([bytes, place]) => [bytes.toString(), place]),
+    },
   }
+}
+
+function piecesOf({ bytes, places }: Pieces): (readonly [bytes: Buffer, place: number])[] {
+  const pieces: (readonly [Buffer, number])[] = []
+  for (let i = 0; i < places.length; i += NUMBERS_PER_PIECE)
+    pieces.push([Buffer.from(bytes.subarray(places[i], places[i + 1])), Number(places[i + 2])])
+  return pieces
 }
 
 // All of them before any test is named: the runner may be done with those of the first while the second starts.

@@ -8,7 +8,6 @@ import {
   type BlockRef,
   type BroadcastOutcome,
   type ChainPort,
-  type ChainTransaction,
   type FeeRates,
   type FoundFunds,
   type FoundTransaction,
@@ -30,7 +29,8 @@ import {
   RPC_INVALID_PARAMETER,
   RPC_VERIFY_ALREADY_IN_UTXO_SET,
 } from './rpc.ts'
-import { MalformedBytes, type ParsedTransaction, parseTransaction } from './transaction.ts'
+import { gather, ShownTransaction } from './shown.ts'
+import { MalformedBytes, parseTransaction } from './transaction.ts'
 
 export interface BitcoinChainOptions {
   readonly chain: BitcoinLike
@@ -48,7 +48,6 @@ const OUTPOINTS_PER_BATCH = 500
 const BLOCKS_BEHIND_MAX = 3
 /** How many outputs of a transaction are looked for among the unspent; most have two. */
 const OUTPUTS_TRIED = 16
-const OP_RETURN = 0x6a
 /** Blocks within which a payout should be mined. */
 const FEE_TARGET_BLOCKS = 3
 
@@ -68,7 +67,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     const parsed = parseTransaction(Buffer.from(rawHex, 'hex'), chain)
     if (parsed.isMwebOnly) return null
     if (parsed.txid !== txid) throw new MalformedBytes(`transaction ${parsed.txid} sent as ${txid}`, 0)
-    return shown(parsed, asset)
+    return new ShownTransaction(parsed, asset)
   })
   const hints = new Set<() => void>()
 
@@ -88,12 +87,14 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
       )
       const parsed = parseBlock(Buffer.from(String(take(raw)), 'hex'), chain)
       if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
-      const transactions: ChainTransaction[] = []
-      for (const transaction of parsed.transactions) {
-        if (!transaction.isMwebOnly) transactions.push(shown(transaction, asset))
+      return {
+        hash,
+        height: count(member(take(header), 'height')),
+        parentHash: parsed.parentHash,
+        timeMs: parsed.timeMs,
+        transactions: parsed.transactions.map((transaction) => new ShownTransaction(transaction, asset)),
+        gathered: gather(parsed),
       }
-      const { parentHash, timeMs } = parsed
-      return { hash, height: count(member(take(header), 'height')), parentHash, timeMs, transactions }
     },
 
     lookAtMempool: () => mempool.look(),
@@ -120,24 +121,6 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
       hints.clear()
       rpc.close()
     },
-  }
-}
-
-/** What the port shows of a transaction: outputs that can be spent and hold something, under their own numbers. */
-function shown(parsed: ParsedTransaction, asset: Asset): ChainTransaction {
-  const outputs: ChainTransaction['outputs'][number][] = []
-  for (const [index, { script, atoms }] of parsed.outputs.entries()) {
-    if (atoms > 0n && script[0] !== OP_RETURN) outputs.push({ lookup: script, index, asset, atoms })
-  }
-  return {
-    get key() {
-      return parsed.txid
-    },
-    get hash() {
-      return parsed.txid
-    },
-    outputs,
-    inputs: parsed.inputs,
   }
 }
 

@@ -6,6 +6,7 @@ import {
   doubleSha256Hex,
   MalformedBytes,
   type ParsedTransaction,
+  Places,
   readTransaction,
 } from './transaction.ts'
 
@@ -15,6 +16,8 @@ export interface ParsedBlock {
   readonly parentHash: string
   readonly timeMs: number
   readonly transactions: readonly ParsedTransaction[]
+  /** Of what the transactions hold. */
+  readonly places: Places
 }
 
 const HEADER_BYTES = 80
@@ -33,7 +36,8 @@ export function parseBlock(bytes: Buffer, chain: BitcoinLike): ParsedBlock {
   const count = cursor.size()
   if (count === 0) throw new MalformedBytes('a block without transactions', HEADER_BYTES)
   const transactions: ParsedTransaction[] = []
-  for (let i = 0; i < count; i++) transactions.push(readTransaction(cursor, chain, false))
+  const places = new Places(bytes)
+  for (let i = 0; i < count; i++) transactions.push(readTransaction(cursor, places, chain, false))
   const mwebMayFollow = transactions.at(-1)?.isHogEx === true
   if (cursor.left > 0 && !mwebMayFollow)
     throw new MalformedBytes(`${cursor.left} bytes after the last transaction`, cursor.at)
@@ -42,5 +46,6 @@ export function parseBlock(bytes: Buffer, chain: BitcoinLike): ParsedBlock {
     parentHash: displayedHash(bytes, 4),
     timeMs: bytes.readUInt32LE(68) * 1_000,
     transactions,
+    places,
   }
 }

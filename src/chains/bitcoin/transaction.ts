@@ -14,22 +14,99 @@ export interface ParsedOutput {
   readonly atoms: bigint
 }
 
-export interface ParsedTransaction {
+/** Bytes that transactions were read from, and where their outputs and outpoints are, one transaction's behind another's. */
+export class Places {
+  readonly bytes: Buffer
+  /** Of each output: where its amount begins, where its script begins, where that ends. */
+  readonly outputs: number[] = []
+  /** Where each outpoint that is spent begins. */
+  readonly outpoints: number[] = []
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+}
+
+export const NUMBERS_PER_OUTPUT = 3
+
+/** Where the parts of one transaction are: in bytes, and the first and last plus one of its own in {@link Places}. */
+interface Span {
+  readonly from: number
+  readonly bodyFrom: number
+  readonly bodyTo: number
+  readonly lockTimeAt: number
+  readonly outputsFrom: number
+  readonly outputsTo: number
+  readonly outpointsFrom: number
+  readonly outpointsTo: number
+  readonly isHogEx: boolean
+  readonly isMwebOnly: boolean
+}
+
+/**
+ * A transaction whose bytes were read and found good. What it holds is made when it is asked for, which of a block's thousands
+ * of transactions hardly one is: the bytes have to stay as they are until then.
+ */
+export class ParsedTransaction {
+  readonly #places: Places
+  readonly #span: Span
+  #txid: string | undefined
+
+  constructor(places: Places, span: Span) {
+    this.#places = places
+    this.#span = span
+  }
+
   /**
    * Double SHA-256 without witnesses, in the byte order that nodes and explorers show; no name of a transaction that is
    * {@link isMwebOnly}.
-   *
-   * Hashed when it is first asked for: of a block's thousands of transactions hardly one is. The bytes that were read have
-   * to stay as they are until then.
    */
-  readonly txid: string
-  /** What it spends; empty for a coinbase. */
-  readonly inputs: readonly Outpoint[]
-  readonly outputs: readonly ParsedOutput[]
+  get txid(): string {
+    this.#txid ??= txidOf(this.#places.bytes, this.#span)
+    return this.#txid
+  }
+
+  /** What it spends, made anew whenever it is asked for; empty for a coinbase. */
+  get inputs(): Outpoint[] {
+    const { bytes, outpoints } = this.#places
+    const { outpointsFrom, outpointsTo } = this.#span
+    return outpoints
+      .slice(outpointsFrom, outpointsTo)
+      .map((at) => ({ txid: displayedHash(bytes, at), index: bytes.readUInt32LE(at + HASH_BYTES) }))
+  }
+
+  /** Made anew whenever it is asked for. */
+  get outputs(): ParsedOutput[] {
+    const { bytes, outputs } = this.#places
+    const { outputsFrom, outputsTo } = this.#span
+    const made: ParsedOutput[] = []
+    for (let i = outputsFrom; i < outputsTo; i += NUMBERS_PER_OUTPUT)
+      made.push({
+        script: bytes.subarray(outputs[i + 1], outputs[i + 2]),
+        atoms: bytes.readBigUInt64LE(outputs[i]),
+      })
+    return made
+  }
+
+  /** Where its outputs are in {@link Places}: of the first, and behind the last. */
+  get outputRange(): readonly [from: number, to: number] {
+    return [this.#span.outputsFrom, this.#span.outputsTo]
+  }
+
+  /** Where its outpoints are in {@link Places}: of the first, and behind the last. */
+  get outpointRange(): readonly [from: number, to: number] {
+    return [this.#span.outpointsFrom, this.#span.outpointsTo]
+  }
+
   /** Litecoin's last transaction of a block, which carries coins into and out of the MWEB. */
-  readonly isHogEx: boolean
+  get isHogEx(): boolean {
+    return this.#span.isHogEx
+  }
+
   /** A Litecoin transaction inside the MWEB: named by its kernel; pays and spends nothing outside. */
-  readonly isMwebOnly: boolean
+  get isMwebOnly(): boolean {
+    return this.#span.isMwebOnly
+  }
 }
 
 /** Bytes from a node that are no block or transaction. Asking again may bring better ones. */
@@ -40,11 +117,12 @@ export class MalformedBytes extends OutsideFailure {
   }
 }
 
+export const HASH_BYTES = 32
+const COINBASE_INDEX = 0xffff_ffff
 const FLAG_WITNESS = 0x01
 const FLAG_MWEB = 0x08
 /** Both chains' supply in atoms is below 2^53; so a sum of atoms read here is exact as a number, too. */
 const ATOMS_HIGH_WORD_MAX = 0x1f_ffff
-const WORD = 0x1_0000_0000
 
 /** A position in bytes that only moves forward, and throws rather than pass the end. */
 export class Cursor {
@@ -92,19 +170,19 @@ export class Cursor {
     return value
   }
 
-  atoms(): bigint {
-    const from = this.at
-    const low = this.uint32()
-    const high = this.uint32()
-    if (high > ATOMS_HIGH_WORD_MAX) throw new MalformedBytes('an amount beyond the supply', from)
-    return BigInt(high * WORD + low)
+  /** Moves over an amount and returns where it began. */
+  skipAtoms(): number {
+    const from = this.skip(8)
+    if (this.bytes.readUInt32LE(from + 4) > ATOMS_HIGH_WORD_MAX)
+      throw new MalformedBytes('an amount beyond the supply', from)
+    return from
   }
 }
 
 /** Reads one transaction that stands alone, as getrawtransaction shows it. */
 export function parseTransaction(bytes: Buffer, chain: BitcoinLike): ParsedTransaction {
   const cursor = new Cursor(bytes)
-  const transaction = readTransaction(cursor, chain, true)
+  const transaction = readTransaction(cursor, new Places(bytes), chain, true)
   if (cursor.left > 0) throw new MalformedBytes(`${cursor.left} bytes after the transaction`, cursor.at)
   return transaction
 }
@@ -112,11 +190,17 @@ export function parseTransaction(bytes: Buffer, chain: BitcoinLike): ParsedTrans
 /**
  * Reads the transaction at the cursor and leaves the cursor behind it.
  *
+ * @param places - Of the same bytes; what is found is added.
  * @param alone - The bytes hold this transaction and nothing else. Only then may a Litecoin transaction carry an MWEB
  *   part of its own, which ends four bytes before the end; in a block these parts are gathered after the last
  *   transaction.
  */
-export function readTransaction(cursor: Cursor, chain: BitcoinLike, alone: boolean): ParsedTransaction {
+export function readTransaction(
+  cursor: Cursor,
+  places: Places,
+  chain: BitcoinLike,
+  alone: boolean,
+): ParsedTransaction {
   const { bytes } = cursor
   const from = cursor.skip(4)
   let flags = 0
@@ -128,20 +212,12 @@ export function readTransaction(cursor: Cursor, chain: BitcoinLike, alone: boole
       throw new MalformedBytes(`unknown flags ${flags}`, cursor.at - 1)
   }
   const bodyFrom = cursor.at
+  const outpointsFrom = places.outpoints.length
   const inputCount = cursor.size()
-  const inputs: Outpoint[] = []
-  for (let i = 0; i < inputCount; i++) {
-    const input = readInput(cursor)
-    if (input) inputs.push(input)
-  }
+  for (let i = 0; i < inputCount; i++) readInput(cursor, places)
+  const outputsFrom = places.outputs.length
   const outputCount = cursor.size()
-  const outputs: ParsedOutput[] = []
-  for (let i = 0; i < outputCount; i++) {
-    const atoms = cursor.atoms()
-    const length = cursor.size()
-    const at = cursor.skip(length)
-    outputs.push({ script: bytes.subarray(at, at + length), atoms })
-  }
+  for (let i = 0; i < outputCount; i++) readOutput(cursor, places)
   const bodyTo = cursor.at
 
   if (flags & FLAG_WITNESS) {
@@ -151,34 +227,35 @@ export function readTransaction(cursor: Cursor, chain: BitcoinLike, alone: boole
     }
   }
   const ownMwebPart = flags & FLAG_MWEB ? skipMwebPart(cursor, alone) : false
-  const isHogEx = (flags & FLAG_MWEB) !== 0 && !ownMwebPart
-  const isMwebOnly = ownMwebPart && inputCount === 0 && outputCount === 0
   if ((inputCount === 0 || outputCount === 0) && !ownMwebPart)
     throw new MalformedBytes('a transaction without inputs or outputs', bodyFrom)
-
-  const lockTimeAt = cursor.skip(4)
-  const parts = { bytes, from, bodyFrom, bodyTo, lockTimeAt }
-  let txid: string | undefined
-  return {
-    get txid() {
-      txid ??= txidOf(parts)
-      return txid
-    },
-    inputs,
-    outputs,
-    isHogEx,
-    isMwebOnly,
-  }
+  return new ParsedTransaction(places, {
+    from,
+    bodyFrom,
+    bodyTo,
+    lockTimeAt: cursor.skip(4),
+    outputsFrom,
+    outputsTo: places.outputs.length,
+    outpointsFrom,
+    outpointsTo: places.outpoints.length,
+    isHogEx: (flags & FLAG_MWEB) !== 0 && !ownMwebPart,
+    isMwebOnly: ownMwebPart && inputCount === 0 && outputCount === 0,
+  })
 }
 
-/** The spent output; null for a coinbase, which spends none. */
-function readInput(cursor: Cursor): Outpoint | null {
-  const at = cursor.skip(36)
+/** A coinbase spends no output: its outpoint is none. */
+function readInput(cursor: Cursor, places: Places): void {
+  const at = cursor.skip(HASH_BYTES + 4)
   cursor.skip(cursor.size())
   cursor.skip(4)
-  const index = cursor.bytes.readUInt32LE(at + 32)
-  if (index === 0xffff_ffff) return null
-  return { txid: displayedHash(cursor.bytes, at), index }
+  if (cursor.bytes.readUInt32LE(at + HASH_BYTES) !== COINBASE_INDEX) places.outpoints.push(at)
+}
+
+function readOutput(cursor: Cursor, places: Places): void {
+  const amountAt = cursor.skipAtoms()
+  const length = cursor.size()
+  const scriptAt = cursor.skip(length)
+  places.outputs.push(amountAt, scriptAt, scriptAt + length)
 }
 
 /** @returns Whether the transaction carries an MWEB part of its own; without one it is a HogEx. */
@@ -191,17 +268,8 @@ function skipMwebPart(cursor: Cursor, alone: boolean): boolean {
   return true
 }
 
-/** Where the parts of a transaction are that its txid covers. */
-interface Parts {
-  readonly bytes: Buffer
-  readonly from: number
-  readonly bodyFrom: number
-  readonly bodyTo: number
-  readonly lockTimeAt: number
-}
-
 /** The txid covers version, inputs, outputs and lock time, without marker, flags and what they announce (BIP-141). */
-function txidOf({ bytes, from, bodyFrom, bodyTo, lockTimeAt }: Parts): string {
+function txidOf(bytes: Buffer, { from, bodyFrom, bodyTo, lockTimeAt }: Span): string {
   const parts = [
     bytes.subarray(from, from + 4),
     bytes.subarray(bodyFrom, bodyTo),

@@ -84,7 +84,7 @@ async function recordPage(
     const { tipHash, tipHeight, tipTime } = await fence(tx, lease, { prolongs: false })
     if (surplus.length > 0) {
       if (last.tipHash !== tipHash) return
-      const touched = await recordDeposits(gateway, tx, lease.chain, transactions, own, {
+      const touched = await recordDeposits(gateway, tx, lease.chain, own, {
         block: { height: tipHeight, hash: tipHash },
         time: tipTime,
       })

@@ -156,16 +156,16 @@ async function follow(
 export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainProgress> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
-  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions)
+  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions, block.gathered)
   return gateway.db.transaction(async (tx) => {
     const progress = await fence(tx, lease)
     // A sibling that took the lead and gave it back may have written this block already.
     if (progress.tipHash !== block.parentHash) return progress
-    const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, own, {
+    const touched = await recordDeposits(gateway, tx, lease.chain, own, {
       block: at,
       time,
     })
-    const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
+    const spends = await matchOwnSpends(tx, lease.chain, block.transactions, block.gathered)
     await markUtxosSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
@@ -260,7 +260,7 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
       const own = await matchOwnAddresses(gateway.db, port.chain, transactions)
       await gateway.db.transaction(async (tx) => {
         await fence(tx, lease)
-        const touched = await recordDeposits(gateway, tx, port.chain, transactions, own, {
+        const touched = await recordDeposits(gateway, tx, port.chain, own, {
           block: null,
           time: await readDatabaseTime(tx),
         })

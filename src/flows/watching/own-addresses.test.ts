@@ -10,7 +10,7 @@ import { lookupOf } from '../../chains/simulated/network.ts'
 import { TamperedRow } from '../../core/errors.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { startWatcher } from '../../workers/watch.ts'
-import { matchOwnAddresses } from './own-addresses.sql.ts'
+import { matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 
 test('ours are found wherever they stand among the outputs of the largest block', async () => {
   const { db } = await testGateway()
@@ -80,3 +80,33 @@ for (const chain of ['sim-litecoin', 'sim-ethereum'] as const)
     await again.stop()
     assert.equal((await story.read(payment)).status, 'pending', 'what went to him is no deposit')
   })
+
+test('of what a block spends, ours is found, and what a deposit that waits spends as well', async () => {
+  const { db } = await testGateway()
+  const [utxo, waiting] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
+  await db.query(
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height) values ('sim-litecoin', $1, 0, '\\x51', 1, 1)`,
+    [utxo],
+  )
+  await db.query(
+    `insert into deposit_inputs (chain, spent_tx, spent_index, tx_key) values ('sim-litecoin', $1, 2, 'waits')`,
+    [waiting],
+  )
+  const spent = Array.from({ length: 20_000 }, () => randomBytes(32).toString('hex'))
+  spent[1] = utxo
+  spent[19_998] = waiting
+  // Each spends two, of which the second concerns nobody.
+  const transactions = spent.map((txid, n) => ({
+    key: String(n),
+    hash: null,
+    outputs: [],
+    inputs: [
+      { txid, index: 2 },
+      { txid: '00'.repeat(32), index: n },
+    ],
+  }))
+  assert.deepEqual(await matchOwnSpends(db, 'sim-litecoin', transactions), [
+    { txKey: '1', spentTx: utxo, spentIndex: 2 },
+    { txKey: '19998', spentTx: waiting, spentIndex: 2 },
+  ])
+})

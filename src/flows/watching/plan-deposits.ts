@@ -23,7 +23,7 @@ export interface Observed {
   /** Null in the mempool. */
   readonly block: BlockRef | null
   readonly transactions: readonly ChainTransaction[]
-  readonly own: OwnAddresses
+  readonly own: Pick<OwnAddresses, 'find'>
   /** Keys of those that the gateway signed itself. */
   readonly ours: ReadonlySet<string>
   /** When it was there at the latest. */

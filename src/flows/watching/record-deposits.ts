@@ -1,5 +1,5 @@
 /** Outputs at addresses we issued become deposits of the payments they were issued for: read, then planned, then written. */
-import type { BlockRef, ChainTransaction } from '../../chains/chain.ts'
+import type { BlockRef } from '../../chains/chain.ts'
 import type { ChainName } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
@@ -26,25 +26,21 @@ interface Where {
 /**
  * Records what transactions pay us: deposits, and from blocks what the gateway itself received.
  *
- * @param own - Of `matchOwnAddresses`.
+ * @param own - Of `matchOwnAddresses`: what it found among the transactions.
  * @returns The payments whose deposits changed.
  */
 export async function recordDeposits(
   gateway: Gateway,
   tx: Tx,
   chain: ChainName,
-  transactions: readonly ChainTransaction[],
   own: OwnAddresses,
   where: Where,
 ): Promise<PaymentKey[]> {
-  const paying = transactions.filter(({ outputs }) =>
-    outputs.some(({ lookup }) => own.find(lookup) !== undefined),
-  )
-  const keys = paying.map((transaction) => transaction.key)
+  const keys = own.paying.map((transaction) => transaction.key)
   const plan = planDeposits({
     chain,
     block: where.block,
-    transactions: paying,
+    transactions: own.paying,
     own,
     ours: await listOwnTransactions(tx, chain, keys),
     seenAt: where.block ? await earlier(tx, where.time) : where.time,

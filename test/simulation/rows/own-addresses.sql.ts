@@ -23,7 +23,8 @@ export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, tra
         paymentIsOver: payment.status === 'expired' || payment.status === 'failed',
       })
     }
-    return { find: (lookup) => own.get(hex(lookup)) }
+    const paying = transactions.filter(({ outputs }) => outputs.some(({ lookup }) => own.has(hex(lookup))))
+    return { paying, find: (lookup) => own.get(hex(lookup)) }
   })
 
 export const spendsOf: typeof real.spendsOf = ({ key, inputs }) =>

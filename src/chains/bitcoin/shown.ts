@@ -1,0 +1,74 @@
+/** What the port shows of transactions: outputs that can be spent and hold something, under their own numbers. */
+import type { Asset } from '../../core/assets.ts'
+import {
+  type ChainTransaction,
+  type Gathered,
+  NUMBERS_PER_PIECE,
+  type Outpoint,
+  type Output,
+} from '../chain.ts'
+import type { ParsedBlock } from './block.ts'
+import { HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction } from './transaction.ts'
+
+const OP_RETURN = 0x6a
+const HASH_DIGITS = 2 * HASH_BYTES
+
+export class ShownTransaction implements ChainTransaction {
+  readonly #parsed: ParsedTransaction
+  readonly #asset: Asset
+  #outputs: readonly Output[] | undefined
+
+  constructor(parsed: ParsedTransaction, asset: Asset) {
+    this.#parsed = parsed
+    this.#asset = asset
+  }
+
+  get key(): string {
+    return this.#parsed.txid
+  }
+
+  get hash(): string {
+    return this.#parsed.txid
+  }
+
+  get outputs(): readonly Output[] {
+    const asset = this.#asset
+    this.#outputs ??= this.#parsed.outputs.flatMap(({ script, atoms }, index) =>
+      atoms > 0n && script[0] !== OP_RETURN ? [{ lookup: script, index, asset, atoms }] : [],
+    )
+    return this.#outputs
+  }
+
+  get inputs(): readonly Outpoint[] {
+    return this.#parsed.inputs
+  }
+}
+
+/** Gathers what the transactions of a block pay and spend out of the bytes they were read from, and makes no object of any. */
+export function gather({ transactions, places }: ParsedBlock): Gathered {
+  const { bytes, outputs, outpoints } = places
+  const lookups: number[] = []
+  const hashes = Buffer.allocUnsafe(outpoints.length * HASH_BYTES)
+  const spent = new Uint32Array(outpoints.length * NUMBERS_PER_PIECE)
+  for (const [place, { outputRange, outpointRange }] of transactions.entries()) {
+    const [output, outputsTo] = outputRange
+    for (let at = output; at < outputsTo; at += NUMBERS_PER_OUTPUT) {
+      const [from = 0, to = 0] = [outputs[at + 1], outputs[at + 2]]
+      if (from < to && bytes[from] !== OP_RETURN) lookups.push(from, to, place)
+    }
+    const [outpoint, outpointsTo] = outpointRange
+    for (let n = outpoint; n < outpointsTo; n++) {
+      copyReversed(bytes, outpoints[n] ?? 0, hashes, n * HASH_BYTES)
+      spent[n * NUMBERS_PER_PIECE] = n * HASH_DIGITS
+      spent[n * NUMBERS_PER_PIECE + 1] = (n + 1) * HASH_DIGITS
+      spent[n * NUMBERS_PER_PIECE + 2] = place
+    }
+  }
+  const txids = Buffer.from(hashes.toString('hex'), 'latin1')
+  return { lookups: { bytes, places: lookups }, spent: { bytes: txids, places: spent } }
+}
+
+/** Hashes are shown in the reverse of the order that they are sent in. */
+function copyReversed(from: Uint8Array, at: number, to: Uint8Array, toAt: number): void {
+  for (let i = 0; i < HASH_BYTES; i++) to[toAt + i] = from[at + HASH_BYTES - 1 - i] ?? 0
+}
