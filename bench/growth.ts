@@ -1,24 +1,25 @@
 /**
  * A Beck as it comes (`beck start`, all roles) whose database holds ten million payments, as many addresses and a journal of
- * a hundred million rows (entries and transfers), beside one that holds a thousand payments, in turns on one PostgreSQL:
- * POST /payments at 16 connections, and pages that both have.
+ * a hundred million rows (entries and transfers), beside one that holds a thousand payments, in turns on one PostgreSQL that
+ * waits for its disk as it comes: POST /payments at 16 connections, with keys and without, and pages that both have.
  *
  *   node bench/growth.ts [payments] [--seconds=6] [--rounds=3]
  *
  * What was invented is counted, and compared with what the API answers, before anything is timed; what was created is checked
  * behind it, and that Beck found nothing wrong with its books. Bars: at most 1.3 times slower; within 50 ms those pages too
- * that only the large one has, in every order, for coins, states and ranges, and of events. A part of an email is looked for in
+ * that only the large one has, in every order, for coins, states and ranges, and of events, withdrawals and deliveries. A part of an email is looked for in
  * all customers (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AccountId, type EventId, showId } from '../src/core/ids.ts'
+import { type AccountId, type EventId, readId, showId } from '../src/core/ids.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
+import { listWithdrawals } from '../src/withdrawals/list-withdrawals.sql.ts'
 import { loadHttp } from './create-payment/load-http.ts'
 import { benchFolder } from './folder.ts'
-import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { BULK_SETTINGS, fillLists, fillLogs, fillPayments } from './many-payments.ts'
 import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
 import { median } from './median.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
@@ -50,6 +51,7 @@ const PAGES = [
   ['customers by orders', '/customers?sort=order_count'],
   ['events', '/events'],
   ['balance', '/balance'],
+  ['withdrawals', '/withdrawals'],
 ] as const
 
 const HALF_A_YEAR_AGO = new Date(Date.now() - (YEAR_S / 2) * 1_000).toISOString()
@@ -83,6 +85,21 @@ const LISTS = [
   ['customers by orders', '/customers?sort=order_count&'],
   ['customers by email', '/customers?sort=email&'],
 ] as const
+const DELIVERIES = [
+  ['deliveries', ''],
+  ['deliveries that failed', 'filter_status=failed&'],
+  ['deliveries that were cancelled', 'filter_status=cancelled&'],
+  ['deliveries, oldest first', 'sort=created_at&order=asc&'],
+  ['deliveries of half a year', `start_date=${HALF_A_YEAR_AGO}&`],
+] as const
+/** As the dashboard asks for them: the API shows the newest hundred. */
+const WITHDRAWALS = [
+  {},
+  { filter_status: 'failed' },
+  { filter_asset: 'ETH' },
+  { filter_kind: 'payout' },
+  { order: 'asc' },
+] as const
 const WALKED_LISTS = [['customers, part of an email', '/customers?filter_email=buyer&']] as const
 
 /** One Beck, its database, and what it has. */
@@ -92,26 +109,45 @@ interface Side {
   readonly payments: number
   readonly accountId: AccountId
   readonly key: string
+  /** Of webhooks; it hears of nothing that happens here. */
+  readonly endpointId: string
   readonly env: NodeJS.ProcessEnv
 }
 interface Running extends Side {
   readonly beck: StartedBeck
+  /** What the API answered that it made. */
+  made: number
 }
 
 const begun = performance.now()
 const folder = await benchFolder()
-const settings = [...BULK_SETTINGS, 'max_wal_size=4GB', 'wal_level=minimal', 'max_wal_senders=0']
-const cluster = await startCluster({ dataDir: join(folder, 'pg'), settings })
+const dataDir = join(folder, 'pg')
+const FILLING = [...BULK_SETTINGS, 'max_wal_size=4GB', 'wal_level=minimal', 'max_wal_senders=0']
+/** What is given to a database of this size, and nothing else. */
+const MEASURED = ['shared_buffers=1GB']
+let cluster = await startCluster({ dataDir, settings: FILLING })
 const closers: (() => Promise<void>)[] = []
 try {
-  const few = await open('few', FEW)
-  const many = await open('many', MANY)
-  for (const side of [few, many]) await fill(side)
-  const sides = [await start(few), await start(many)] as const
+  const opened = [await open('few', FEW), await open('many', MANY)] as const
+  for (const side of opened) await fill(side)
+  for (const { db } of opened) await db.close()
+  await cluster.stop()
+  cluster = await startCluster({ dataDir, settings: MEASURED })
+  const sides = [await start(opened[0]), await start(opened[1])] as const
   for (const side of sides) await checkFilled(side)
-  const ratios = [await measureRoad(sides), ...(await measurePages(sides))]
-  const slowest = Math.max(await measureDeepPages(sides[1], LISTS, 5), await measureEvents(sides[1]))
-  const walked = await measureDeepPages(sides[1], WALKED_LISTS, 3)
+  const road = [await measureRoad(sides, { isKeyed: false }), await measureRoad(sides, { isKeyed: true })]
+  for (const side of sides) await checkMade(side)
+  const ratios = [...road, ...(await measurePages(sides))]
+  const many = sides[1]
+  const deliveries = DELIVERIES.map(
+    ([name, query]) => [name, `/webhooks/${many.endpointId}/deliveries?${query}`] as const,
+  )
+  const slowest = Math.max(
+    await measureDeepPages(many, [...LISTS, ...deliveries], 5),
+    await measureEvents(many),
+    await measureWithdrawals(many),
+  )
+  const walked = await measureDeepPages(many, WALKED_LISTS, 3)
   for (const side of sides) await checkBooks(side)
   const worst = Math.max(...ratios)
   const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
@@ -136,18 +172,29 @@ async function open(name: string, payments: number): Promise<Side> {
     DATABASE_URL: cluster.url(name),
     BECK_DATA_DIR: join(folder, name),
     BECK_METRICS_PORT: '0',
+    BECK_WEBHOOK_ALLOW_PRIVATE: '1',
   }
   const beck = await startBeck(env)
+  const endpointId = await makeEndpoint(beck)
   await beck.stop()
   const db = openDatabase({ url: cluster.url(name), connectionsMax: 2 })
-  closers.push(() => db.close())
   const { rows } = await db.query<{ account_id: AccountId }>('select account_id from api_keys')
   const accountId = rows[0]?.account_id
   assert.ok(accountId, 'the first start made an account with a key')
-  return { name, db, payments, accountId, key: beck.key, env }
+  return { name, db, payments, accountId, key: beck.key, endpointId, env }
 }
 
-async function fill({ name, db, payments, accountId }: Side): Promise<void> {
+async function makeEndpoint({ url, key }: StartedBeck): Promise<string> {
+  const answer = await fetch(`${url}/webhooks`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ url: 'http://127.0.0.1:9/hook', events: ['payment.completed'] }),
+  })
+  assert.equal(answer.status, 201)
+  return ((await answer.json()) as { data: { id: string } }).data.id
+}
+
+async function fill({ name, db, payments, accountId, endpointId }: Side): Promise<void> {
   const at = `now() - make_interval(secs => (${payments} - n) * ${YEAR_S / payments}::float8)`
   await fillPayments(db, accountId, {
     payments,
@@ -166,8 +213,13 @@ async function fill({ name, db, payments, accountId }: Side): Promise<void> {
   await fillJournal(db, { payments, otherEvery: OTHER_EVERY, at, accountId, otherId }, (booked) =>
     tell(db, `${name}: the journal of ${booked} payments`),
   )
-  await fillLogs(db, accountId, Math.max(PAGE_SIZE, Math.floor(payments / 10)))
-  for (const table of ['events', 'api_requests']) await db.query(`vacuum (analyze) ${table}`)
+  const logged = Math.max(PAGE_SIZE, Math.floor(payments / 10))
+  await fillLogs(db, accountId, logged)
+  const endpointRow = readId('whk', endpointId)
+  assert.ok(endpointRow)
+  await fillLists(db, accountId, endpointRow, logged)
+  for (const table of ['events', 'api_requests', 'deliveries', 'withdrawals'])
+    await db.query(`vacuum (analyze) ${table}`)
   await db.query('checkpoint')
   await tell(db, `${name}: filled`)
 }
@@ -179,10 +231,14 @@ async function tell(db: Database, what: string): Promise<void> {
   )
 }
 
+/** On the PostgreSQL that is measured, which listens elsewhere. */
 async function start(side: Side): Promise<Running> {
-  const beck = await startBeck(side.env)
+  const url = cluster.url(side.name)
+  const db = openDatabase({ url, connectionsMax: 2 })
+  closers.push(() => db.close())
+  const beck = await startBeck({ ...side.env, DATABASE_URL: url })
   closers.push(() => beck.stop())
-  return { ...side, beck }
+  return { ...side, db, beck, made: 0 }
 }
 
 /** There is what was asked for, its books come to nothing, and the API counts the same. */
@@ -224,33 +280,35 @@ async function get({ beck, key }: Running, path: string): Promise<Answer> {
   return { ms: performance.now() - asked, data }
 }
 
-/** @returns How many times slower the large one takes payments: the best round of each, for other work only ever adds. */
-async function measureRoad(sides: readonly [Running, Running]): Promise<number> {
-  const best = sides.map(() => 0)
-  const made = sides.map(() => 0)
+/** @returns How many times slower the large one takes payments: the median of rounds, of which each measures both. */
+async function measureRoad(
+  sides: readonly [Running, Running],
+  { isKeyed }: { isKeyed: boolean },
+): Promise<number> {
+  const rates: number[][] = sides.map(() => [])
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, { beck, key, name }] of sides.entries()) {
+    for (const [index, side] of sides.entries()) {
+      const { beck, key, name } = side
       const url = `${beck.url}/payments`
-      const load = { url, key, body: BODY, connections: CONNECTIONS, seconds: SECONDS }
+      const load = { url, key, body: BODY, connections: CONNECTIONS, seconds: SECONDS, isKeyed }
       const { perSecond, p50Ms, answers } = await loadHttp(load)
-      made[index] = (made[index] ?? 0) + answers
+      side.made += answers
       // The first round warms both up.
-      if (round > 0) best[index] = Math.max(best[index] ?? 0, perSecond)
+      if (round > 0) rates[index]?.push(perSecond)
       process.stdout.write(
         `  ${name}: ${perSecond.toFixed(0)}/s, p50 ${p50Ms} ms${round === 0 ? ' (to warm up)' : ''}\n`,
       )
     }
   }
-  for (const [index, side] of sides.entries()) await checkMade(side, made[index] ?? 0)
-  const [fewer = 0, more = 0] = best
-  process.stdout.write(
-    row('POST /payments, 16 at once', [`${fewer.toFixed(0)}/s`, `${more.toFixed(0)}/s`], fewer / more),
-  )
-  return fewer / more
+  const [fewer = [], more = []] = rates
+  const ratio = median(fewer.map((perSecond, round) => perSecond / (more[round] ?? 0)))
+  const shown = [fewer, more].map((each) => `${median(each).toFixed(0)}/s`)
+  process.stdout.write(row(`POST /payments, 16 at once${isKeyed ? ', with keys' : ''}`, shown, ratio))
+  return ratio
 }
 
 /** Every answer is a payment with an address that was issued for it, an event, and its place in the count. */
-async function checkMade({ db, payments }: Side, answers: number): Promise<void> {
+async function checkMade({ db, payments, made: answers }: Running): Promise<void> {
   const { rows } = await db.query<Record<string, bigint>>(
     `with made as (select account_id, id, address from payments where status = 'pending')
      select count(*) as made, count(distinct made.address) as addresses, count(a.payment_id) as issued,
@@ -296,9 +354,9 @@ async function measureDeepPages(
   for (const [name, path] of lists) {
     const { total = 0 } = (await get(side, path)).data
     const last = Math.ceil(total / PAGE_SIZE)
-    assert.ok(last > 1, `${name} has pages`)
+    assert.ok(last > 0, `${name} has pages`)
     const pages = [1, Math.min(100, last), Math.ceil(last / 3), Math.ceil(last / 2), last - 1, last]
-    for (const page of new Set(pages)) {
+    for (const page of new Set(pages.filter((each) => each > 0))) {
       const items = Math.min(PAGE_SIZE, total - (page - 1) * PAGE_SIZE)
       const usual = await medianOf(side, `${path}page=${page}`, items, tries)
       slowest = Math.max(slowest, usual)
@@ -322,6 +380,30 @@ async function measureEvents(side: Running): Promise<number> {
     const usual = await medianOf(side, path, PAGE_SIZE, 9)
     slowest = Math.max(slowest, usual)
     process.stdout.write(row(`GET events, behind ${part} % of them`, ['', ms(usual)]))
+  }
+  return slowest
+}
+
+/** @returns The slowest of the pages of withdrawals in the dashboard, by its median. */
+async function measureWithdrawals({ db, accountId }: Side): Promise<number> {
+  let slowest = 0
+  for (const query of WITHDRAWALS) {
+    const { totalPages: last } = await listWithdrawals(db, accountId, query)
+    assert.ok(last > 1)
+    for (const page of new Set([1, Math.ceil(last / 2), last])) {
+      const times: number[] = []
+      for (let time = 0; time < 5; time++) {
+        const asked = performance.now()
+        const { items } = await listWithdrawals(db, accountId, { ...query, page })
+        times.push(performance.now() - asked)
+        assert.ok(items.length > 0)
+      }
+      const usual = median(times)
+      slowest = Math.max(slowest, usual)
+      process.stdout.write(
+        row(`withdrawals ${Object.values(query)}, page ${page} of ${last}`, ['', ms(usual)]),
+      )
+    }
   }
   return slowest
 }

@@ -11,6 +11,9 @@ const sentTo: Filter = (given, bind) => {
   return `(w.destination = ${bind(text, 'text')} or w.tx_hash = any(${bind([text, text.toLowerCase()], 'text[]')}))`
 }
 
+/** A page further inside would be walked to for longer than anybody waits; their file has all of them. */
+const COUNTED_MAX = 50_000n
+
 export const { page: listWithdrawals, batches: exportWithdrawals } = listOf<Withdrawal>({
   from: 'withdrawals w',
   columns: WITHDRAWAL_COLUMNS,
@@ -23,4 +26,5 @@ export const { page: listWithdrawals, batches: exportWithdrawals } = listOf<With
     filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
     filter_to: sentTo,
   },
+  countedMax: COUNTED_MAX,
 })
