@@ -48,6 +48,8 @@ const DEEP_FROM = 1_000n
  * together far from either end, and no statistics tell that. Usual walks to a first page take a third of it, or less.
  */
 const WALK_MS = 10
+/** Where it is known how many match, a walk has a millisecond more for so many: to read and to sort them takes three times as long. */
+const MATCHES_PER_MS = 2_000n
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
 const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -190,8 +192,9 @@ const walk = <Row>(
   { asked: { db, query } }: Reading,
   text: string,
   values: readonly unknown[],
+  withinMs: number = WALK_MS,
 ): Promise<Row[] | null> =>
-  filtersOf(query).length > 0 ? readWithin<Row>(db, WALK_MS, text, values) : allRows<Row>(db, text, values)
+  filtersOf(query).length > 0 ? readWithin<Row>(db, withinMs, text, values) : allRows<Row>(db, text, values)
 
 /** However long it takes. */
 const walkOn: typeof walk = ({ asked: { db } }, text, values) => allRows(db, text, values)
@@ -224,7 +227,8 @@ async function readPlaced<Row>(
   const tryToWalk = async (): Promise<Row[] | null> => {
     if (isTried) return null
     isTried = true
-    return walk<Row>(reading, ...statementOf(reading, part.take, fromNearer))
+    const longer = Number((total < SORTED_MAX ? total : SORTED_MAX) / MATCHES_PER_MS)
+    return walk<Row>(reading, ...statementOf(reading, part.take, fromNearer), WALK_MS + longer)
   }
   const near = isFar ? null : await tryToWalk()
   if (near) return near
