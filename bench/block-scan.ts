@@ -1,5 +1,5 @@
 /**
- * Following one 4 MB block with ten million addresses issued: the watcher's own reading and writing of it, against no
+ * Following one 4 MB block with ten million addresses issued, and payments and UTXOs of 300,000 of them: the watcher's own reading and writing of it, against no
  * more than decoding and parsing the same bytes and one indexed query for their outputs, without a line of Beck's.
  *
  *   node bench/block-scan.ts [addresses]
@@ -38,6 +38,8 @@ const RATIO_MAX = 3
 const ADDRESSES = Number(process.argv[2] ?? 10_000_000)
 const BLOCK_BYTES = 4_000_000
 const PAID_PER_BLOCK = 50
+/** What a gateway has that is at it for long: the last addresses have payments, and UTXOs that nobody spends here. */
+const PAYMENTS = Math.min(300_000, ADDRESSES)
 const WARM_UPS = 4
 const ROUNDS = 11
 const GENESIS = '00'.repeat(32)
@@ -107,7 +109,13 @@ async function fill(db: Database): Promise<void> {
        address, 2, 100, sha256('bench'), now() + interval '1 hour'
      from generate_series($1::bigint, $2::bigint) as n
      join addresses a on a.chain = 'bitcoin' and a.lookup = '\\x0014'::bytea || substr(sha256(int8send(n)), 1, 20)`,
-    [firstPaid(), ADDRESSES - 1],
+    [ADDRESSES - PAYMENTS, ADDRESSES - 1],
+  )
+  await db.query(
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
+     select 'bitcoin', encode(sha256(int8send(n)), 'hex'), 0, '\\x0014'::bytea || substr(sha256(int8send(n)), 1, 20), 1000, 0
+     from generate_series($1::bigint, $2::bigint) as n`,
+    [ADDRESSES - PAYMENTS, ADDRESSES - 1],
   )
   await sealTerms(db)
   await db.query('vacuum analyze')
@@ -121,7 +129,9 @@ async function fill(db: Database): Promise<void> {
 /** Settlers settle what Beck itself wrote, and nothing else. */
 async function sealTerms(db: Database): Promise<void> {
   const { rows } = await db.query<{ accountId: AccountId; id: PaymentId }>(
-    'select account_id as "accountId", id from payments',
+    `select account_id as "accountId", payment_id as id from addresses
+     where chain = 'bitcoin' and position >= $1 and payment_id is not null`,
+    [firstPaid()],
   )
   for (const { accountId, id } of rows) {
     const payment = await findPayment(db, accountId, id)

@@ -98,6 +98,8 @@ const WITHDRAWALS = [
   { filter_status: 'failed' },
   { filter_asset: 'ETH' },
   { filter_kind: 'payout' },
+  { filter_kind: 'refund' },
+  { filter_to: 'tltc1q7' },
   { order: 'asc' },
 ] as const
 const WALKED_LISTS = [['customers, part of an email', '/customers?filter_email=buyer&']] as const
@@ -218,7 +220,7 @@ async function fill({ name, db, payments, accountId, endpointId }: Side): Promis
   const endpointRow = readId('whk', endpointId)
   assert.ok(endpointRow)
   await fillLists(db, accountId, endpointRow, logged)
-  for (const table of ['events', 'api_requests', 'deliveries', 'withdrawals'])
+  for (const table of ['events', 'api_requests', 'deliveries', 'withdrawals', 'idempotency_keys'])
     await db.query(`vacuum (analyze) ${table}`)
   await db.query('checkpoint')
   await tell(db, `${name}: filled`)
@@ -354,9 +356,9 @@ async function measureDeepPages(
   for (const [name, path] of lists) {
     const { total = 0 } = (await get(side, path)).data
     const last = Math.ceil(total / PAGE_SIZE)
-    assert.ok(last > 0, `${name} has pages`)
+    assert.ok(last > 1, `${name} has pages`)
     const pages = [1, Math.min(100, last), Math.ceil(last / 3), Math.ceil(last / 2), last - 1, last]
-    for (const page of new Set(pages.filter((each) => each > 0))) {
+    for (const page of new Set(pages)) {
       const items = Math.min(PAGE_SIZE, total - (page - 1) * PAGE_SIZE)
       const usual = await medianOf(side, `${path}page=${page}`, items, tries)
       slowest = Math.max(slowest, usual)

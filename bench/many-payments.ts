@@ -95,8 +95,9 @@ export async function fillLogs(db: Database, accountId: AccountId, rows: number)
 }
 
 /**
- * Of each event of {@link fillLogs} a delivery, one in fifty failed and one in a thousand cancelled; and as many withdrawals, one in twenty
- * failed, of the last year. They are in no journal, as those of years are whose accounts were written off: lists read none.
+ * Of each event of {@link fillLogs} a delivery, one in fifty failed and one in a hundred cancelled; as many withdrawals of the last year,
+ * one in nineteen failed and one in a hundred a refund, which are in no journal, for lists read none; and as many idempotency keys
+ * of the last day.
  */
 export async function fillLists(
   db: Database,
@@ -109,22 +110,30 @@ export async function fillLists(
   await db.query(
     `insert into deliveries (account_id, id, event_id, endpoint_id, status, attempts, created_at, finished_at)
      select e.account_id, uuidv7(e.created_at - clock_timestamp()), e.id, $2::uuid,
-       case when right(e.cause, 3) = '777' then 'cancelled' when right(e.cause, 2) in ('00', '50') then 'failed' else 'delivered' end,
+       case when right(e.cause, 2) = '77' then 'cancelled' when right(e.cause, 2) in ('00', '50') then 'failed' else 'delivered' end,
        1, e.created_at, e.created_at
      from events e where e.account_id = $1 and e.cause like 'bench:%'`,
     [accountId, endpointId],
   )
   await db.query(
-    `insert into withdrawals (account_id, id, kind, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms, net_atoms,
+    `insert into withdrawals (account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms, net_atoms,
        destination, asked_by, mac, tx_hash, created_at, broadcast_at, completed_at, failed_at)
-     select $1, uuidv7(t.at - clock_timestamp()), 'payout', case when t.fails then 'failed' else 'completed' end, 'sim-litecoin',
+     select $1, uuidv7(t.at - clock_timestamp()), case when t.refunds then 'refund' else 'payout' end,
+       case when t.refunds then md5('refunded ' || n)::uuid end, case when t.fails then 'failed' else 'completed' end, 'sim-litecoin',
        (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 1000, 10, 10, 980, 'tltc1q' || n % 1000, 'key', sha256('bench'),
        md5(n::text), t.at, t.at, case when not t.fails then t.at end, case when t.fails then t.at end
      from generate_series(1, $2::bigint) n,
-       lateral (select now() - make_interval(secs => ($2 - n) * 31536000.0 / $2) as at, n % 20 = 0 as fails) t`,
+       lateral (select now() - make_interval(secs => ($2 - n) * 31536000.0 / $2) as at, n % 19 = 0 as fails, n % 100 = 77 as refunds) t`,
     [accountId, rows],
   )
   for (const table of ['deliveries', 'withdrawals']) await db.query(`alter table ${table} enable trigger all`)
+  await db.query(
+    `insert into idempotency_keys (account_id, key, request_hash, response_status, response_body, created_at)
+     select $1, gen_random_uuid(), sha256('bench'), 201, decode(repeat(md5(n::text), 20), 'hex'),
+       now() - make_interval(secs => ($2 - n) * 80000.0 / $2)
+     from generate_series(1, $2::bigint) n`,
+    [accountId, rows],
+  )
 }
 
 const insertOf = ({ payments, otherEvery, at, isSold, isUneven }: Bulk): string => `

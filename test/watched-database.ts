@@ -30,7 +30,7 @@ const cancelled = () =>
   })
 
 /** A database, or a transaction, as it is where every statement that may take so long, and no longer, takes longer. */
-export function impatient<Db extends Queryable>(db: Db, limitMs = 10): Db {
+export function impatient<Db extends Queryable>(db: Db, limitMs = 35): Db {
   let isLimited = false
   return {
     ...db,

@@ -54,14 +54,14 @@ export interface ChainTransaction {
 /** Pieces of one buffer that belong to transactions of a list. */
 export interface Pieces {
   readonly bytes: Uint8Array
-  /** Three numbers a piece: where it begins, where it ends, the place of its transaction in the list. */
-  readonly places: ArrayLike<number>
+  /** Three numbers a piece: where it begins, where it ends, and which transaction of the list it is of. */
+  readonly ranges: ArrayLike<number>
 }
 
 export const NUMBERS_PER_PIECE = 3
 
-/** What the transactions of a list are looked up by, gathered for queries that ask of all of them at once. */
-export interface Gathered {
+/** What the transactions of a list are looked up by, for queries that ask of all of them at once. */
+export interface TransactionPieces {
   /** Lookups of all that is paid, and perhaps of what is not shown, because nobody can spend it. */
   readonly lookups: Pieces
   /** The ids that inputs name, as their text. */
@@ -83,7 +83,7 @@ export interface Block extends BlockRef {
    * Of the transactions; given by adapters whose blocks hold ten thousand outputs, so that nothing is made of those that concern
    * nobody here.
    */
-  readonly gathered?: Gathered
+  readonly pieces?: TransactionPieces
   /**
    * Accounts that were asked for and whose ether could not be compared, because the node has the state of this block
    * or of its parent no longer (catching up after a long rest). What contracts sent them here shows only when what

@@ -126,15 +126,20 @@ export async function readPage<Row, Item>(
   const { total } = counted
   if (skipped >= total) return shown([], counted)
   if (counted.isBounded)
-    return shown(await readFromFirst<Row>(reading, { skipped, limit, wasWalked: !isDeep }), counted)
+    return shown(await readFromFirst<Row>(reading, total, { skipped, limit, wasWalked: !isDeep }), counted)
   const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
   const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
   return shown(rows, counted)
 }
 
-/** A page of a list whose end is so far that nobody counts how far. */
+/**
+ * A page of a list whose end is so far that nobody counts how far.
+ *
+ * @param least - So many match, or more.
+ */
 async function readFromFirst<Row>(
   reading: Reading,
+  least: bigint,
   part: { readonly skipped: bigint; readonly limit: number; readonly wasWalked: boolean },
 ): Promise<readonly Row[]> {
   const { order, asked } = reading
@@ -143,7 +148,7 @@ async function readFromFirst<Row>(
     skip: part.skipped,
     conditions: (bind) => [matchesOf(reading, bind)],
   })
-  if (!part.wasWalked) {
+  if (!part.wasWalked && least < SORTED_MAX) {
     const rows =
       (await walk<Row>(reading, ...walked)) ?? (await readFew<Row>(reading, part.skipped, part.limit))?.rows
     if (rows) return rows
@@ -227,7 +232,7 @@ async function readPlaced<Row>(
   const tryToWalk = async (): Promise<Row[] | null> => {
     if (isTried) return null
     isTried = true
-    const longer = Number((total < SORTED_MAX ? total : SORTED_MAX) / MATCHES_PER_MS)
+    const longer = total <= SORTED_MAX ? Number(total / MATCHES_PER_MS) : 0
     return walk<Row>(reading, ...statementOf(reading, part.take, fromNearer), WALK_MS + longer)
   }
   const near = isFar ? null : await tryToWalk()

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import { rowsRead } from '../../test/rows-read.ts'
 import { impatient, type Statement, watched } from '../../test/watched-database.ts'
+import type { Database } from '../db/database.ts'
 import { listPayments, listPaymentsInFull, PAYMENT_SORTS } from './list-payments.sql.ts'
 
 const gateway = await testGateway({ prepares: false })
@@ -172,6 +173,17 @@ test('sorted by status, no payments are walked through of statuses that a coin h
   assert.ok(read < 1_000, `${read} rows are read`)
   const exact = await listPayments(db, other.id, { start_date: '2026-01-01' })
   assert.deepEqual([exact.total, exact.isBounded], [12_000, undefined])
+  // A walk has the longer, the more it would take to read and sort all that match.
+  const limits: (number | undefined)[] = []
+  const noting: Database = {
+    ...db,
+    transaction: (work, options) => {
+      limits.push(options?.statementLimitMs)
+      return db.transaction(work, options)
+    },
+  }
+  await listPayments(noting, other.id, { start_date: '2026-01-01', page: 240, limit: 25 })
+  assert.deepEqual(limits, [16])
 })
 
 test('lists of one status are read in their order, whatever PostgreSQL thinks how few there are', async () => {

@@ -11,8 +11,8 @@ const sentTo: Filter = (given, bind) => {
   return `(w.destination = ${bind(text, 'text')} or w.tx_hash = any(${bind([text, text.toLowerCase()], 'text[]')}))`
 }
 
-/** A page further inside would be walked to for longer than anybody waits; their file has all of them. */
-const COUNTED_MAX = 50_000n
+/** A page further inside would be walked to for longer than anybody waits; a merchant's file has all of his. */
+const PAGED_MAX = 50_000n
 
 export const { page: listWithdrawals, batches: exportWithdrawals } = listOf<Withdrawal>({
   from: 'withdrawals w',
@@ -26,5 +26,5 @@ export const { page: listWithdrawals, batches: exportWithdrawals } = listOf<With
     filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
     filter_to: sentTo,
   },
-  countedMax: COUNTED_MAX,
+  countedMax: PAGED_MAX,
 })

@@ -91,7 +91,7 @@ async function decodedByNode(node: Node, hash: string): Promise<unknown> {
           lookup: scriptPubKey.hex,
         })),
     })),
-    gathered: {
+    pieces: {
       lookups: block.tx.flatMap(({ vout }, place) =>
         vout.flatMap(({ scriptPubKey: { hex } }) => (/^(6a|$)/.test(hex) ? [] : [[hex, place]])),
       ),
@@ -101,8 +101,8 @@ async function decodedByNode(node: Node, hash: string): Promise<unknown> {
 }
 
 async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
-  const { gathered, ...block } = await port.readBlock(hash)
-  assert.ok(gathered)
+  const { pieces, ...block } = await port.readBlock(hash)
+  assert.ok(pieces)
   return {
     ...block,
     transactions: block.transactions.map(({ key, hash: name, inputs, outputs }) => ({
@@ -111,18 +111,18 @@ async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
       inputs,
       outputs: outputs.map((output) => ({ ...output, lookup: Buffer.from(output.lookup).toString('hex') })),
     })),
-    gathered: {
-      lookups: piecesOf(gathered.lookups).map(([bytes, place]) => [bytes.toString('hex'), place]),
-      spent: piecesOf(gathered.spent).map(([bytes, place]) => [bytes.toString(), place]),
+    pieces: {
+      lookups: piecesOf(pieces.lookups).map(([bytes, place]) => [bytes.toString('hex'), place]),
+      spent: piecesOf(pieces.spent).map(([bytes, place]) => [bytes.toString(), place]),
     },
   }
 }
 
-function piecesOf({ bytes, places }: Pieces): (readonly [bytes: Buffer, place: number])[] {
-  const pieces: (readonly [Buffer, number])[] = []
-  for (let i = 0; i < places.length; i += NUMBERS_PER_PIECE)
-    pieces.push([Buffer.from(bytes.subarray(places[i], places[i + 1])), Number(places[i + 2])])
-  return pieces
+function piecesOf({ bytes, ranges }: Pieces): (readonly [bytes: Buffer, place: number])[] {
+  const found: (readonly [Buffer, number])[] = []
+  for (let i = 0; i < ranges.length; i += NUMBERS_PER_PIECE)
+    found.push([Buffer.from(bytes.subarray(ranges[i], ranges[i + 1])), Number(ranges[i + 2])])
+  return found
 }
 
 // All of them before any test is named: the runner may be done with those of the first while the second starts.

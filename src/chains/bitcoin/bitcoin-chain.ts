@@ -29,7 +29,7 @@ import {
   RPC_INVALID_PARAMETER,
   RPC_VERIFY_ALREADY_IN_UTXO_SET,
 } from './rpc.ts'
-import { gather, ShownTransaction } from './shown.ts'
+import { piecesOf, ShownTransaction } from './shown.ts'
 import { MalformedBytes, parseTransaction } from './transaction.ts'
 
 export interface BitcoinChainOptions {
@@ -93,7 +93,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
         parentHash: parsed.parentHash,
         timeMs: parsed.timeMs,
         transactions: parsed.transactions.map((transaction) => new ShownTransaction(transaction, asset)),
-        gathered: gather(parsed),
+        pieces: piecesOf(parsed),
       }
     },
 

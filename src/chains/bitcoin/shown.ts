@@ -2,10 +2,10 @@
 import type { Asset } from '../../core/assets.ts'
 import {
   type ChainTransaction,
-  type Gathered,
   NUMBERS_PER_PIECE,
   type Outpoint,
   type Output,
+  type TransactionPieces,
 } from '../chain.ts'
 import type { ParsedBlock } from './block.ts'
 import { HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction } from './transaction.ts'
@@ -44,28 +44,28 @@ export class ShownTransaction implements ChainTransaction {
   }
 }
 
-/** Gathers what the transactions of a block pay and spend out of the bytes they were read from, and makes no object of any. */
-export function gather({ transactions, places }: ParsedBlock): Gathered {
+/** What the transactions of a block are looked up by, out of the bytes they were read from: no object is made of any. */
+export function piecesOf({ transactions, places }: ParsedBlock): TransactionPieces {
   const { bytes, outputs, outpoints } = places
   const lookups: number[] = []
   const hashes = Buffer.allocUnsafe(outpoints.length * HASH_BYTES)
   const spent = new Uint32Array(outpoints.length * NUMBERS_PER_PIECE)
-  for (const [place, { outputRange, outpointRange }] of transactions.entries()) {
+  for (const [index, { outputRange, outpointRange }] of transactions.entries()) {
     const [output, outputsTo] = outputRange
     for (let at = output; at < outputsTo; at += NUMBERS_PER_OUTPUT) {
       const [from = 0, to = 0] = [outputs[at + 1], outputs[at + 2]]
-      if (from < to && bytes[from] !== OP_RETURN) lookups.push(from, to, place)
+      if (from < to && bytes[from] !== OP_RETURN) lookups.push(from, to, index)
     }
     const [outpoint, outpointsTo] = outpointRange
     for (let n = outpoint; n < outpointsTo; n++) {
       copyReversed(bytes, outpoints[n] ?? 0, hashes, n * HASH_BYTES)
       spent[n * NUMBERS_PER_PIECE] = n * HASH_DIGITS
       spent[n * NUMBERS_PER_PIECE + 1] = (n + 1) * HASH_DIGITS
-      spent[n * NUMBERS_PER_PIECE + 2] = place
+      spent[n * NUMBERS_PER_PIECE + 2] = index
     }
   }
   const txids = Buffer.from(hashes.toString('hex'), 'latin1')
-  return { lookups: { bytes, places: lookups }, spent: { bytes: txids, places: spent } }
+  return { lookups: { bytes, ranges: lookups }, spent: { bytes: txids, ranges: spent } }
 }
 
 /** Hashes are shown in the reverse of the order that they are sent in. */

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RawTx, Transaction } from '@scure/btc-signer'
 import fc from 'fast-check'
+import { NUMBERS_PER_PIECE, type Pieces } from '../chain.ts'
 import { parseBlock } from './block.ts'
-import { doubleSha256Hex, MalformedBytes, parseTransaction } from './transaction.ts'
+import type { BitcoinLike } from './networks.ts'
+import { piecesOf, ShownTransaction } from './shown.ts'
+import { doubleSha256Hex, MalformedBytes, type ParsedTransaction, parseTransaction } from './transaction.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex')
 
@@ -196,6 +199,36 @@ test('random transactions read the same as another library reads them', () => {
   )
 })
 
+/** What is made when it is asked for is asked for. */
+function whole({ txid, inputs, outputs }: ParsedTransaction): void {
+  assert.match(txid, /^[0-9a-f]{64}$/)
+  for (const input of inputs) assert.match(input.txid, /^[0-9a-f]{64}$/)
+  for (const { atoms } of outputs) assert.ok(atoms >= 0n && atoms < 2n ** 53n)
+}
+
+const readAlone = (bytes: Buffer, chain: BitcoinLike): void => whole(parseTransaction(bytes, chain))
+
+/** And its pieces are those of its transactions. */
+function readInBlock(bytes: Buffer, chain: BitcoinLike): void {
+  const block = parseBlock(bytes, chain)
+  block.transactions.forEach(whole)
+  const { lookups, spent } = piecesOf(block)
+  const shown = block.transactions.map((transaction) => new ShownTransaction(transaction, 'BTC'))
+  const textsOf = ({ bytes: of, ranges }: Pieces) =>
+    Array.from({ length: ranges.length / NUMBERS_PER_PIECE }, (_, n) => {
+      const [from, to, index] = [0, 1, 2].map((i) => Number(ranges[n * NUMBERS_PER_PIECE + i]))
+      return `${index} ${Buffer.from(of.subarray(from, to)).toString('latin1')}`
+    })
+  const found = new Set(textsOf(lookups))
+  for (const [index, { outputs }] of shown.entries())
+    for (const { lookup } of outputs)
+      assert.ok(lookup.length === 0 || found.has(`${index} ${Buffer.from(lookup).toString('latin1')}`))
+  assert.deepEqual(
+    textsOf(spent),
+    shown.flatMap(({ inputs }, index) => inputs.map(({ txid }) => `${index} ${txid}`)),
+  )
+}
+
 test('damaged bytes are read or refused, never anything else', () => {
   const samples = [BIP143_P2SH_P2WPKH, BIP143_UNSIGNED, BITCOIN_GENESIS, LITECOIN_MWEB_BLOCK]
   const damage = fc.record({
@@ -210,7 +243,7 @@ test('damaged bytes are read or refused, never anything else', () => {
         sample.subarray(0, sample.length - (length % 3 === 0 ? length % sample.length : 0)),
       )
       for (const [at, value] of changes) if (bytes.length > 0) bytes[at % bytes.length] = value
-      for (const read of [parseTransaction, parseBlock]) {
+      for (const read of [readAlone, readInBlock]) {
         try {
           read(bytes, chain)
         } catch (error) {
@@ -226,7 +259,7 @@ test('random bytes are read or refused, never anything else', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 400 }), (random) => {
       for (const bytes of [Buffer.from(random), Buffer.concat([BITCOIN_GENESIS.subarray(0, 80), random])]) {
-        for (const read of [parseTransaction, parseBlock]) {
+        for (const read of [readAlone, readInBlock]) {
           try {
             read(bytes, 'litecoin')
           } catch (error) {

@@ -156,7 +156,7 @@ async function follow(
 export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainProgress> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
-  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions, block.gathered)
+  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions, block.pieces?.lookups)
   return gateway.db.transaction(async (tx) => {
     const progress = await fence(tx, lease)
     // A sibling that took the lead and gave it back may have written this block already.
@@ -165,7 +165,7 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
       block: at,
       time,
     })
-    const spends = await matchOwnSpends(tx, lease.chain, block.transactions, block.gathered)
+    const spends = await matchOwnSpends(tx, lease.chain, block.transactions, block.pieces?.spent)
     await markUtxosSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)

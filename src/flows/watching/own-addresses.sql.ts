@@ -1,11 +1,11 @@
 /** Which of the chain's outputs and inputs are ours: the queries that meet every one of every block. */
-import type { ChainTransaction, Gathered } from '../../chains/chain.ts'
+import type { ChainTransaction, Pieces } from '../../chains/chain.ts'
 import type { ChainName, Fiat, Mode } from '../../core/assets.ts'
 import { TamperedRow } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { isLookupOf } from '../../wallets/derivation.ts'
-import { arrayOf, countPieces, gather, keyOf, transactionsWith } from './gathered.ts'
+import { arrayOf, countPieces, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
 
 /** An address with the payment it was issued for. */
 export interface IssuedAddress {
@@ -36,19 +36,20 @@ const LOOKUPS_PER_QUERY = 12_000
  * was issued before anybody could pay to it, and a large block is searched over two connections. Of the payments it tells
  * what they were then, a moment before; that decides what is shown of a deposit at most, never what it is worth.
  *
- * One array against the primary key of `addresses` costs one index descent per distinct output, whatever the size of
+ * One array against the primary key of `addresses` costs one index descent per distinct output at most, whatever the size of
  * the table; nothing is held in memory. bench/block-scan.ts has the figures.
  *
- * @param gathered - Of the transactions.
+ * @param lookups - Of the transactions.
  * @throws {TamperedRow} when a row stands under another lookup than its address has: what comes there is not ours.
  */
 export async function matchOwnAddresses(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { lookups }: Pick<Gathered, 'lookups'> = gather(transactions),
+  lookups: Pieces = lookupsOf(transactions),
 ): Promise<OwnAddresses> {
   const count = countPieces(lookups)
+  if (count === 0) return { paying: [], find: () => undefined }
   const queries = count > LOOKUPS_PER_QUERY ? 2 : 1
   const size = Math.ceil(count / queries)
   const found = await Promise.all(
@@ -72,14 +73,16 @@ export async function matchOwnAddresses(
 }
 
 async function search(db: Database, chain: ChainName, lookups: Buffer): Promise<AddressRow[]> {
+  // PostgreSQL expects each of thousands of lookups to find an address, and would read all payments for them; a few do.
   const { rows } = await db.query<AddressRow>(
-    `select a.lookup, a.address, p.account_id as "accountId", p.id as "paymentId", o.mode, p.fiat_currency as "fiatCurrency",
-       p.required_confirmations as "requiredConfirmations", p.expires_at as "windowEndsAt",
-       p.status in ('expired', 'failed') as "paymentIsOver"
-     from addresses a
-     left join payments p on p.account_id = a.account_id and p.id = a.payment_id
-     left join accounts o on o.id = p.account_id
-     where a.chain = $1 and a.lookup = any($2::bytea[])`,
+    `with own as materialized (
+       select lookup, address, account_id, payment_id from addresses where chain = $1 and lookup = any($2::bytea[]))
+     select own.lookup, own.address, p.* from own left join lateral (
+       select p.account_id as "accountId", p.id as "paymentId", o.mode, p.fiat_currency as "fiatCurrency",
+         p.required_confirmations as "requiredConfirmations", p.expires_at as "windowEndsAt",
+         p.status in ('expired', 'failed') as "paymentIsOver"
+       from payments p join accounts o on o.id = p.account_id
+       where p.account_id = own.account_id and p.id = own.payment_id limit 1) p on true`,
     [chain, lookups],
   )
   return rows
@@ -102,13 +105,13 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
  *
  * An array that PostgreSQL sees costs half of a join with as many rows, and less than that of a lookup for each.
  *
- * @param gathered - Of the transactions.
+ * @param spent - By the transactions.
  */
 export async function matchOwnSpends(
   db: Queryable,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { spent }: Pick<Gathered, 'spent'> = gather(transactions),
+  spent: Pieces = spentBy(transactions),
 ): Promise<Spend[]> {
   if (countPieces(spent) === 0) return []
   const { rows } = await db.query<{ txid: string }>(

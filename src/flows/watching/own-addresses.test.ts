@@ -32,6 +32,12 @@ test('ours are found wherever they stand among the outputs of the largest block'
     lookups.flatMap((lookup, at) => (own.find(lookup) === undefined ? [] : [at])),
     [0, 15_999, 16_000, 31_999],
   )
+  assert.deepEqual(
+    own.paying.map(({ key }) => key),
+    ['0', '15999', '16000', '31999'],
+  )
+  const none = await matchOwnAddresses(db, 'sim-litecoin', [])
+  assert.deepEqual([none.paying, none.find(lookups[0] ?? Buffer.alloc(0))], [[], undefined])
 })
 
 for (const chain of ['sim-litecoin', 'sim-ethereum'] as const)
