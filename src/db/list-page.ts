@@ -48,8 +48,10 @@ const DEEP_FROM = 1_000n
  * together far from either end, and no statistics tell that. Usual walks to a first page take a third of it, or less.
  */
 const WALK_MS = 10
-/** Where it is known how many match, a walk has a millisecond more for so many: to read and to sort them takes three times as long. */
-const MATCHES_PER_MS = 2_000n
+/** Where it is known how many match, a walk has a millisecond more for so many: to read and to sort them takes six times as long. */
+const MATCHES_PER_MS = 4_000n
+/** And where nothing but the way from the first is to be had, one more for so many that lie before the page. */
+const SKIPPED_PER_MS = 500n
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
 const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -150,7 +152,8 @@ async function readFromFirst<Row>(
   })
   if (!part.wasWalked && least < SORTED_MAX) {
     const rows =
-      (await walk<Row>(reading, ...walked)) ?? (await readFew<Row>(reading, part.skipped, part.limit))?.rows
+      (await walk<Row>(reading, ...walked, WALK_MS + Number(part.skipped / SKIPPED_PER_MS))) ??
+      (await readFew<Row>(reading, part.skipped, part.limit))?.rows
     if (rows) return rows
   }
   return allRows<Row>(asked.db, ...walked)

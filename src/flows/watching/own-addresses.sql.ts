@@ -103,7 +103,8 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
  * What the transactions spend, less what concerns nobody here: the few that spend from a transaction of which we have a
  * UTXO, or which an unconfirmed deposit spends from as well. To be called when the UTXOs of the same block are recorded.
  *
- * An array that PostgreSQL sees costs half of a join with as many rows, and less than that of a lookup for each.
+ * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by their index, in half of the time that a join takes.
+ * Inputs of deposits that wait are few, and a join with them is quicker.
  *
  * @param spent - By the transactions.
  */
@@ -117,7 +118,7 @@ export async function matchOwnSpends(
   const { rows } = await db.query<{ txid: string }>(
     `select txid from utxos where chain = $1 and txid = any($2::text[])
      union
-     select spent_tx from deposit_inputs where chain = $1 and spent_tx = any($2::text[])`,
+     select i.spent_tx from unnest($2::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
     [chain, arrayOf('text', spent)],
   )
   const known = new Set(rows.map(({ txid }) => txid))
