@@ -390,8 +390,8 @@ async function measureEvents(side: Running): Promise<number> {
 async function measureWithdrawals({ db, accountId }: Side): Promise<number> {
   let slowest = 0
   for (const query of WITHDRAWALS) {
-    const { totalPages: last } = await listWithdrawals(db, accountId, query)
-    assert.ok(last > 1)
+    const { total, totalPages: last } = await listWithdrawals(db, accountId, query)
+    assert.ok(total > 0)
     for (const page of new Set([1, Math.ceil(last / 2), last])) {
       const times: number[] = []
       for (let time = 0; time < 5; time++) {
