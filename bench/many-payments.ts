@@ -76,7 +76,7 @@ export async function fillPayments(db: Database, accountId: AccountId, bulk: Bul
   for (const id of [accountId, other.id]) while (await rankPayments(db, id, { countedAtOnce: 500_000 })) {}
 }
 
-/** Requests of the last seven days, one in fifty refused, and as many events, of yesterday: of newer ones Beck looks for the payments. */
+/** Requests of the last seven days, one in fifty refused, and as many events, of one to twenty days ago: of newer ones Beck looks for the payments. */
 export async function fillLogs(db: Database, accountId: AccountId, rows: number): Promise<void> {
   await db.query(
     `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
@@ -87,9 +87,10 @@ export async function fillLogs(db: Database, accountId: AccountId, rows: number)
   )
   await db.query(
     `insert into events (account_id, id, type, cause, body, created_at)
-     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"id":"evt_' || n || '","type":"payment.created","created":"2026-01-01T00:00:00.000Z","data":{"id":"pay_' || n || '"}}',
-       now() - interval '1 day'
-     from generate_series(1, $2::bigint) n`,
+     select $1, uuidv7(t.at - clock_timestamp()), 'payment.created', 'bench:' || n, '{"id":"evt_' || n || '","type":"payment.created","created":"2026-01-01T00:00:00.000Z","data":{"id":"pay_' || n || '"}}',
+       t.at
+     from generate_series(1, $2::bigint) n,
+       lateral (select now() - interval '1 day' - make_interval(secs => ($2 - n) * 1600000.0 / $2) as at) t`,
     [accountId, rows],
   )
 }

@@ -48,10 +48,11 @@ const DEEP_FROM = 1_000n
  * together far from either end, and no statistics tell that. Usual walks to a first page take a third of it, or less.
  */
 const WALK_MS = 10
-/** Where it is known how many match, a walk has a millisecond more for so many: to read and to sort them takes six times as long. */
+/** Where few enough match to be sorted, a walk has a millisecond more for so many: to read and to sort them takes six times as long. */
 const MATCHES_PER_MS = 4_000n
-/** And where nothing but the way from the first is to be had, one more for so many that lie before the page. */
+/** And where they are not, or nobody knows, one more for so many that lie before the page, up to this many. */
 const SKIPPED_PER_MS = 500n
+const SKIPPED_MS_MAX = 25
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
 const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -152,7 +153,7 @@ async function readFromFirst<Row>(
   })
   if (!part.wasWalked && least < SORTED_MAX) {
     const rows =
-      (await walk<Row>(reading, ...walked, WALK_MS + Number(part.skipped / SKIPPED_PER_MS))) ??
+      (await walk<Row>(reading, ...walked, WALK_MS + longerFor(part.skipped))) ??
       (await readFew<Row>(reading, part.skipped, part.limit))?.rows
     if (rows) return rows
   }
@@ -204,6 +205,8 @@ const walk = <Row>(
 ): Promise<Row[] | null> =>
   filtersOf(query).length > 0 ? readWithin<Row>(db, withinMs, text, values) : allRows<Row>(db, text, values)
 
+const longerFor = (skipped: bigint): number => Math.min(Number(skipped / SKIPPED_PER_MS), SKIPPED_MS_MAX)
+
 /** However long it takes. */
 const walkOn: typeof walk = ({ asked: { db } }, text, values) => allRows(db, text, values)
 
@@ -235,7 +238,7 @@ async function readPlaced<Row>(
   const tryToWalk = async (): Promise<Row[] | null> => {
     if (isTried) return null
     isTried = true
-    const longer = total <= SORTED_MAX ? Number(total / MATCHES_PER_MS) : 0
+    const longer = total <= SORTED_MAX ? Number(total / MATCHES_PER_MS) : longerFor(nearer)
     return walk<Row>(reading, ...statementOf(reading, part.take, fromNearer), WALK_MS + longer)
   }
   const near = isFar ? null : await tryToWalk()

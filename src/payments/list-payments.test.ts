@@ -184,6 +184,10 @@ test('sorted by status, no payments are walked through of statuses that a coin h
   }
   await listPayments(noting, other.id, { start_date: '2026-01-01', page: 240, limit: 25 })
   assert.deepEqual(limits, [13])
+  // Of a list that is counted no further, what lies before the page.
+  limits.length = 0
+  await listPaymentsInFull(noting, other.id, { start_date: '2026-01-01', page: 390, limit: 25 })
+  assert.deepEqual(limits, [29])
 })
 
 test('lists of one status are read in their order, whatever PostgreSQL thinks how few there are', async () => {
