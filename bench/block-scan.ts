@@ -1,6 +1,7 @@
 /**
- * Following one 4 MB block with ten million addresses issued, and payments and UTXOs of 300,000 of them: the watcher's own reading and writing of it, against no
- * more than decoding and parsing the same bytes and one indexed query for their outputs, without a line of Beck's.
+ * Following one 4 MB block with ten million addresses issued, and payments and UTXOs of 300,000 of them: the watcher's own
+ * reading and writing of it, against no more than decoding and parsing the same bytes and one indexed query for their outputs,
+ * without a line of Beck's.
  *
  *   node bench/block-scan.ts [addresses]
  *

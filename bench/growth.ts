@@ -7,18 +7,29 @@
  *
  * What was invented is counted, and compared with what the API answers, before anything is timed; what was created is checked
  * behind it, and that Beck found nothing wrong with its books. Bars: at most 1.3 times slower; within 50 ms those pages too
- * that only the large one has, in every order, for coins, states and ranges, and of events, withdrawals and deliveries. A part of an email is looked for in
- * all customers (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
+ * that only the large one has, in every order, for coins, states and ranges, and of events, withdrawals and deliveries. A part of
+ * an email is looked for in all customers (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25
+ * minutes and 45 GB of disk.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AccountId, type EventId, readId, showId } from '../src/core/ids.ts'
+import { type AccountId, readId } from '../src/core/ids.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
-import { listWithdrawals } from '../src/withdrawals/list-withdrawals.sql.ts'
 import { loadHttp } from './create-payment/load-http.ts'
 import { benchFolder } from './folder.ts'
+import {
+  get,
+  measureLists,
+  measurePages,
+  measureWalkedLists,
+  ms,
+  PAGE_SIZE,
+  row,
+  YEAR_S,
+} from './growth/pages.ts'
+import type { Running, Side } from './growth/side.ts'
 import { BULK_SETTINGS, fillLists, fillLogs, fillPayments } from './many-payments.ts'
 import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
 import { median } from './median.ts'
@@ -28,99 +39,14 @@ const RATIO_MAX = 1.3
 const PAGE_MS_MAX = 50
 const FEW = 1_000
 const OTHER_EVERY = 10
-const YEAR_S = 365 * 24 * 3_600
 const CONNECTIONS = 16
 const BODY = JSON.stringify({ asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' })
-/** Each page is asked for so often of either, in turns; the median counts. */
-const TIMES = 101
-const PAGE_SIZE = 25
 
 const option = (name: string, usual: number) =>
   Number(process.argv.find((given) => given.startsWith(`--${name}=`))?.slice(name.length + 3) ?? usual)
 const MANY = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 10_000_000)
 const SECONDS = option('seconds', 6)
 const ROUNDS = option('rounds', 3)
-
-/** Of either size: how it is called, and where it is. */
-const PAGES = [
-  ['payments', '/payments'],
-  ['payments of one status', '/payments?filter_status=pending'],
-  ['payments of one coin', '/payments?filter_asset=ETH'],
-  ['payments by amount', '/payments?sort=total'],
-  ['customers', '/customers'],
-  ['customers by orders', '/customers?sort=order_count'],
-  ['events', '/events'],
-  ['balance', '/balance'],
-  ['withdrawals', '/withdrawals'],
-] as const
-
-const TEN_DAYS_AGO = new Date(Date.now() - 10 * 24 * 3_600_000).toISOString()
-const HALF_A_YEAR_AGO = new Date(Date.now() - (YEAR_S / 2) * 1_000).toISOString()
-/** Lists that are read far inside too, with how they are asked for. */
-const LISTS = [
-  ['payments', '/payments?'],
-  ['payments by amount', '/payments?sort=total&'],
-  ['payments by id', '/payments?sort=id&order=asc&'],
-  ['payments by coin', '/payments?sort=asset&'],
-  ['payments by status', '/payments?sort=status&order=asc&'],
-  ['payments of one coin', '/payments?filter_asset=ETH&'],
-  ['payments of one status', '/payments?filter_status=completed&'],
-  ['payments but one coin, by status', '/payments?sort=status&filter_asset=ETH&filter_asset_op=is_not&'],
-  ['payments of half a year', `/payments?start_date=${HALF_A_YEAR_AGO}&`],
-  ['payments of 100 to 700, by amount', '/payments?sort=total&total_min=100&total_max=700&'],
-  ['payments of 100 and more', '/payments?total_min=100&'],
-  ['completed payments of 100 to 700', '/payments?total_min=100&total_max=700&filter_status=completed&'],
-  ['payments of 100 and more, by status', '/payments?sort=status&order=asc&total_min=100&'],
-  ['payments of half a year, by amount', `/payments?sort=total&start_date=${HALF_A_YEAR_AGO}&`],
-  [
-    'payments of half a year, of 100 to 700, by amount',
-    `/payments?sort=total&start_date=${HALF_A_YEAR_AGO}&total_min=100&total_max=700&`,
-  ],
-  ['payments of half a year, by id', `/payments?sort=id&start_date=${HALF_A_YEAR_AGO}&`],
-  ['payments of 100 to 700, by id', '/payments?sort=id&order=asc&total_min=100&total_max=700&'],
-  // Of half a percent that was made one behind the other, and of nothing else.
-  ['failed payments, by amount', '/payments?sort=total&order=asc&filter_status=failed&'],
-  ['payments of 50,000 and more', '/payments?total_min=50000&'],
-  ['payments of 50,000 and more, by id', '/payments?sort=id&total_min=50000&'],
-  ['customers', '/customers?'],
-  ['customers by orders', '/customers?sort=order_count&'],
-  ['customers by email', '/customers?sort=email&'],
-] as const
-const DELIVERIES = [
-  ['deliveries', ''],
-  ['deliveries that failed', 'filter_status=failed&'],
-  ['deliveries that were cancelled', 'filter_status=cancelled&'],
-  ['deliveries, oldest first', 'sort=created_at&order=asc&'],
-  ['deliveries of ten days', `start_date=${TEN_DAYS_AGO}&`],
-] as const
-/** As the dashboard asks for them: the API shows the newest hundred. */
-const WITHDRAWALS = [
-  {},
-  { filter_status: 'failed' },
-  { filter_asset: 'ETH' },
-  { filter_kind: 'payout' },
-  { filter_kind: 'refund' },
-  { filter_to: 'tltc1q7' },
-  { order: 'asc' },
-] as const
-const WALKED_LISTS = [['customers, part of an email', '/customers?filter_email=buyer&']] as const
-
-/** One Beck, its database, and what it has. */
-interface Side {
-  readonly name: string
-  readonly db: Database
-  readonly payments: number
-  readonly accountId: AccountId
-  readonly key: string
-  /** Of webhooks; it hears of nothing that happens here. */
-  readonly endpointId: string
-  readonly env: NodeJS.ProcessEnv
-}
-interface Running extends Side {
-  readonly beck: StartedBeck
-  /** What the API answered that it made. */
-  made: number
-}
 
 const begun = performance.now()
 const folder = await benchFolder()
@@ -142,15 +68,8 @@ try {
   for (const side of sides) await checkMade(side)
   const ratios = [...road, ...(await measurePages(sides))]
   const many = sides[1]
-  const deliveries = DELIVERIES.map(
-    ([name, query]) => [name, `/webhooks/${many.endpointId}/deliveries?${query}`] as const,
-  )
-  const slowest = Math.max(
-    await measureDeepPages(many, [...LISTS, ...deliveries], 5),
-    await measureEvents(many),
-    await measureWithdrawals(many),
-  )
-  const walked = await measureDeepPages(many, WALKED_LISTS, 3)
+  const slowest = await measureLists(many)
+  const walked = await measureWalkedLists(many)
   for (const side of sides) await checkBooks(side)
   const worst = Math.max(...ratios)
   const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
@@ -268,21 +187,6 @@ async function checkFilled(side: Running): Promise<void> {
   await tell(db, `${side.name}: checked`)
 }
 
-interface Answer {
-  readonly ms: number
-  readonly data: { readonly total?: number; readonly items?: readonly { readonly id: string }[] }
-}
-
-async function get({ beck, key }: Running, path: string): Promise<Answer> {
-  const asked = performance.now()
-  const answer = await fetch(`${beck.url}${path}`, { headers: { 'x-api-key': key } })
-  const { data } = (await answer.json()) as Pick<Answer, 'data'>
-  // A read has ten seconds. What takes longer meets no bar.
-  if (answer.status === 503) return { ms: Number.POSITIVE_INFINITY, data: {} }
-  assert.equal(answer.status, 200, path)
-  return { ms: performance.now() - asked, data }
-}
-
 /** @returns How many times slower the large one takes payments: the median of rounds, of which each measures both. */
 async function measureRoad(
   sides: readonly [Running, Running],
@@ -326,102 +230,6 @@ async function checkMade({ db, payments, made: answers }: Running): Promise<void
   assert.equal(counted, BigInt(payments) + (made ?? 0n))
 }
 
-/** @returns How many times slower each page is. */
-async function measurePages(sides: readonly [Running, Running]): Promise<number[]> {
-  const ratios: number[] = []
-  const newest = async (side: Running) => `/payments/${(await get(side, '/payments')).data.items?.[0]?.id}`
-  const one = await Promise.all(sides.map(newest))
-  const pages = [
-    ...PAGES.map(([name, path]) => [name, path, path] as const),
-    ['one payment', ...one] as const,
-  ]
-  for (const [name, ...paths] of pages) {
-    const times: number[][] = sides.map(() => [])
-    for (let time = 0; time < TIMES; time++)
-      for (const [index, side] of sides.entries())
-        times[index]?.push((await get(side, paths[index] ?? '')).ms)
-    const [fewer = 0, more = 0] = times.map(median)
-    ratios.push(more / fewer)
-    process.stdout.write(row(`GET ${name}`, [ms(fewer), ms(more)], more / fewer))
-  }
-  return ratios
-}
-
-/** @returns The slowest of the pages deep inside of the lists, by its median. */
-async function measureDeepPages(
-  side: Running,
-  lists: readonly (readonly [name: string, path: string])[],
-  tries: number,
-): Promise<number> {
-  let slowest = 0
-  for (const [name, path] of lists) {
-    const { total = 0 } = (await get(side, path)).data
-    const last = Math.ceil(total / PAGE_SIZE)
-    assert.ok(last > 0, `${name} has pages`)
-    const pages = [1, Math.min(100, last), Math.ceil(last / 3), Math.ceil(last / 2), last - 1, last]
-    for (const page of new Set(pages.filter((each) => each > 0))) {
-      const items = Math.min(PAGE_SIZE, total - (page - 1) * PAGE_SIZE)
-      const usual = await medianOf(side, `${path}page=${page}`, items, tries)
-      slowest = Math.max(slowest, usual)
-      process.stdout.write(row(`GET ${name}, page ${page} of ${last}`, ['', ms(usual)]))
-    }
-  }
-  return slowest
-}
-
-/** @returns The slowest of the pages of events behind the first, which go on from an event's id, by its median. */
-async function measureEvents(side: Running): Promise<number> {
-  const { rows } = await side.db.query<{ part: string; id: EventId }>(
-    `select part, (select id from events where account_id = $1 order by created_at, id
-       limit 1 offset (select count(*) from events where account_id = $1) * part / 100) as id
-     from unnest(array[1, 33, 50, 80]) part`,
-    [side.accountId],
-  )
-  let slowest = 0
-  for (const { part, id } of rows) {
-    const path = `/events?limit=${PAGE_SIZE}&after=${showId('evt', id)}`
-    const usual = await medianOf(side, path, PAGE_SIZE, 9)
-    slowest = Math.max(slowest, usual)
-    process.stdout.write(row(`GET events, behind ${part} % of them`, ['', ms(usual)]))
-  }
-  return slowest
-}
-
-/** @returns The slowest of the pages of withdrawals in the dashboard, by its median. */
-async function measureWithdrawals({ db, accountId }: Side): Promise<number> {
-  let slowest = 0
-  for (const query of WITHDRAWALS) {
-    const { total, totalPages: last } = await listWithdrawals(db, accountId, query)
-    assert.ok(total > 0)
-    for (const page of new Set([1, Math.ceil(last / 2), last])) {
-      const times: number[] = []
-      for (let time = 0; time < 5; time++) {
-        const asked = performance.now()
-        const { items } = await listWithdrawals(db, accountId, { ...query, page })
-        times.push(performance.now() - asked)
-        assert.ok(items.length > 0)
-      }
-      const usual = median(times)
-      slowest = Math.max(slowest, usual)
-      process.stdout.write(
-        row(`withdrawals ${Object.values(query)}, page ${page} of ${last}`, ['', ms(usual)]),
-      )
-    }
-  }
-  return slowest
-}
-
-/** @param items - So many are on the page. @returns Milliseconds. */
-async function medianOf(side: Running, path: string, items: number, tries: number): Promise<number> {
-  const times: number[] = []
-  for (let time = 0; time < tries; time++) {
-    const answer = await get(side, path)
-    if (Number.isFinite(answer.ms)) assert.equal(answer.data.items?.length, items, path)
-    times.push(answer.ms)
-  }
-  return median(times)
-}
-
 /** It went on proving its books while it was measured, and nothing is frozen or to be looked at. */
 async function checkBooks({ db, name }: Side): Promise<void> {
   const { rows } = await db.query<{ trouble: string }>(
@@ -429,12 +237,4 @@ async function checkBooks({ db, name }: Side): Promise<void> {
      from (select message from alerts union all select reason from freezes) t`,
   )
   assert.equal(rows[0]?.trouble, '', `${name} has nothing to look at`)
-}
-
-function ms(duration: number): string {
-  return `${duration.toFixed(1)} ms`
-}
-
-function row(name: string, cells: readonly string[], ratio?: number): string {
-  return `${name.padEnd(40)}${cells.map((cell) => cell.padStart(12)).join('')}${ratio === undefined ? '' : ratio.toFixed(2).padStart(8)}\n`
 }

@@ -8,7 +8,7 @@ import {
   type TransactionPieces,
 } from '../chain.ts'
 import type { ParsedBlock } from './block.ts'
-import { HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction } from './transaction.ts'
+import { copyDisplayed, HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction } from './transaction.ts'
 
 const OP_RETURN = 0x6a
 const HASH_DIGITS = 2 * HASH_BYTES
@@ -58,7 +58,7 @@ export function piecesOf({ transactions, places }: ParsedBlock): TransactionPiec
     }
     const [outpoint, outpointsTo] = outpointRange
     for (let n = outpoint; n < outpointsTo; n++) {
-      copyReversed(bytes, outpoints[n] ?? 0, hashes, n * HASH_BYTES)
+      copyDisplayed(bytes, outpoints[n] ?? 0, hashes, n * HASH_BYTES)
       spent[n * NUMBERS_PER_PIECE] = n * HASH_DIGITS
       spent[n * NUMBERS_PER_PIECE + 1] = (n + 1) * HASH_DIGITS
       spent[n * NUMBERS_PER_PIECE + 2] = index
@@ -66,9 +66,4 @@ export function piecesOf({ transactions, places }: ParsedBlock): TransactionPiec
   }
   const txids = Buffer.from(hashes.toString('hex'), 'latin1')
   return { lookups: { bytes, ranges: lookups }, spent: { bytes: txids, ranges: spent } }
-}
-
-/** Hashes are shown in the reverse of the order that they are sent in. */
-function copyReversed(from: Uint8Array, at: number, to: Uint8Array, toAt: number): void {
-  for (let i = 0; i < HASH_BYTES; i++) to[toAt + i] = from[at + HASH_BYTES - 1 - i] ?? 0
 }

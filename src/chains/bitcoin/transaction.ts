@@ -285,10 +285,15 @@ export function doubleSha256Hex(bytes: Buffer): string {
     .toString('hex')
 }
 
-const turned = Buffer.alloc(32)
+const turned = Buffer.alloc(HASH_BYTES)
 
-/** The 32 bytes at `at`, in the byte order that nodes show. */
-export function displayedHash(bytes: Buffer, at: number): string {
-  bytes.copy(turned, 0, at, at + 32)
-  return turned.reverse().toString('hex')
+/** The hash at `at`, as nodes show it. */
+export function displayedHash(bytes: Uint8Array, at: number): string {
+  copyDisplayed(bytes, at, turned, 0)
+  return turned.toString('hex')
+}
+
+/** Copies the hash at `at` in the byte order that nodes show: the reverse. */
+export function copyDisplayed(bytes: Uint8Array, at: number, to: Uint8Array, toAt: number): void {
+  for (let i = 0; i < HASH_BYTES; i++) to[toAt + i] = bytes[at + HASH_BYTES - 1 - i] ?? 0
 }
