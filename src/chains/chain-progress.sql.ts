@@ -118,6 +118,16 @@ export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
 }
 
 /**
+ * Who leads reads again what it read, and is refused what it has not written yet: to be called by whoever writes, beside the
+ * watchers, what they read before they write. The next poll takes the lead anew.
+ */
+export async function endLease(tx: Tx, chain: ChainName): Promise<void> {
+  await tx.query('update chains set lease_epoch = lease_epoch + 1, lease_until = null where chain = $1', [
+    chain,
+  ])
+}
+
+/**
  * The first statement of every transaction of a watcher. Locks the chain's row until the transaction ends, so a
  * newer leader's epoch and this write can not interleave, and prolongs the lease.
  *

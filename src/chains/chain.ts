@@ -5,6 +5,7 @@
  */
 import type { Asset, ChainName } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
+import type { SpareTime } from '../core/spare-time.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
 export const REORGANISATION_DEPTH_MAX = 100
@@ -98,6 +99,8 @@ export interface ReadBlockOptions {
    * Adapters of chains with outputs ignore it.
    */
   readonly accounts?: readonly string[]
+  /** Of who reads it: adapters of chains with large blocks read them in steps. */
+  readonly spareTime?: SpareTime
 }
 
 export interface Mempool {

@@ -5,9 +5,10 @@
 import { hostname } from 'node:os'
 import type { ChainPort } from '../chains/chain.ts'
 import { type Lease, releaseLease, StaleLease, takeLease } from '../chains/chain-progress.sql.ts'
-import { isSimulated } from '../core/assets.ts'
+import { type ChainName, isSimulated } from '../core/assets.ts'
 import { TamperedRow } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
+import { watchSpareTime } from '../core/spare-time.ts'
 import { SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { checkEther } from '../flows/watching/check-ether.ts'
@@ -23,6 +24,7 @@ const SIMULATED_PACE = { blocks: 10, pauseMs: 50 }
 /** @param options.idleMs - Pause between two polls of a chain that brought nothing new. */
 export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
   const holder = `${hostname()}:${process.pid}`
+  const spareTime = watchSpareTime()
   let met = false
   let lease: Lease | null = null
   const stepBack = (stale: Lease | null) => {
@@ -30,16 +32,7 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
     gateway.log.info({ chain: port.chain }, 'another watcher leads this chain now')
     return false
   }
-  const fail = async (error: unknown): Promise<never> => {
-    if (error instanceof TamperedRow)
-      await raiseAlert(gateway.db, {
-        kind: 'row_tampered',
-        accountId: null,
-        subject: port.chain,
-        message: `${error.message}. ${port.chain} is not followed until the row is gone or as it was; find out who writes the database`,
-      })
-    throw error
-  }
+  const fail = (error: unknown) => tellAndThrow(gateway, port.chain, error)
 
   const polls = startLoop({
     name: `watch ${port.chain}`,
@@ -53,8 +46,11 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
         }
         lease ??= await takeLease(gateway.db, port.chain, holder)
         if (!lease) return false
-        if (!isSimulated(port.chain)) return (await observeChain(gateway, port, lease)).behind
-        const { behind } = await observeChain(gateway, port, lease, SIMULATED_PACE.blocks)
+        if (!isSimulated(port.chain)) return (await observeChain(gateway, port, lease, { spareTime })).behind
+        const { behind } = await observeChain(gateway, port, lease, {
+          blocksMax: SIMULATED_PACE.blocks,
+          spareTime,
+        })
         if (behind) await pause(SIMULATED_PACE.pauseMs, signal)
         return behind
       } catch (error) {
@@ -88,4 +84,16 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
       if (lease) await releaseLease(gateway.db, lease)
     },
   }
+}
+
+/** What somebody tampered with is told to the operator. */
+async function tellAndThrow(gateway: Gateway, chain: ChainName, error: unknown): Promise<never> {
+  if (error instanceof TamperedRow)
+    await raiseAlert(gateway.db, {
+      kind: 'row_tampered',
+      accountId: null,
+      subject: chain,
+      message: `${error.message}. ${chain} is not followed until the row is gone or as it was; find out who writes the database`,
+    })
+  throw error
 }

@@ -3,6 +3,7 @@ import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { member } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import type { SpareTime } from '../../core/spare-time.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   type BlockRef,
@@ -77,15 +78,19 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     tip: () => tip(rpc, network, chain),
     blockHash: (height) => blockHash(rpc, height),
 
-    async readBlock(hash) {
-      const [raw, header] = await rpc.batch(
-        [
-          { method: 'getblock', params: [hash, 0] },
-          { method: 'getblockheader', params: [hash, true] },
-        ],
-        { timeoutMs: BLOCK_TIMEOUT_MS },
+    async readBlock(hash, { spareTime } = {}) {
+      const step: SpareTime['step'] = spareTime?.step ?? (async (work) => work())
+      const [raw, header] = await step(() =>
+        rpc.batch(
+          [
+            { method: 'getblock', params: [hash, 0] },
+            { method: 'getblockheader', params: [hash, true] },
+          ],
+          { timeoutMs: BLOCK_TIMEOUT_MS },
+        ),
       )
-      const parsed = parseBlock(Buffer.from(String(take(raw)), 'hex'), chain)
+      const bytes = await step(() => Buffer.from(String(take(raw)), 'hex'))
+      const parsed = await step(() => parseBlock(bytes, chain))
       if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
       return {
         hash,
@@ -93,7 +98,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
         parentHash: parsed.parentHash,
         timeMs: parsed.timeMs,
         transactions: parsed.transactions.map((transaction) => new ShownTransaction(transaction, asset)),
-        pieces: piecesOf(parsed),
+        pieces: await step(() => piecesOf(parsed)),
       }
     },
 

@@ -4,6 +4,7 @@
  * become the operator's capital and can be paid out; those of Ethereum are named, with the path that any wallet knows.
  */
 import type { ChainPort, FoundFunds } from '../../chains/chain.ts'
+import { endLease } from '../../chains/chain-progress.sql.ts'
 import { type Asset, type ChainName, hasAccounts, networkOfChain } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { lockTip } from '../../proof/prove-block.sql.ts'
@@ -161,7 +162,11 @@ async function record(
     const utxos = finds.flatMap(({ utxo, lookup, atoms }) => (utxo ? [{ ...utxo, lookup, atoms }] : []))
     // They may lie in blocks that were searched for capital before anybody knew of them.
     const lowest = Math.min(...utxos.map(({ height }) => height))
-    if (utxos.length > 0) await searchCapitalAgain(tx, chain, lowest - 1)
+    if (utxos.length > 0) {
+      await searchCapitalAgain(tx, chain, lowest - 1)
+      // A watcher that has read the next block may have looked already for what it spends of ours.
+      await endLease(tx, chain)
+    }
     return recordFoundUtxos(tx, chain, utxos)
   })
 }

@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { testGateway } from '../../../test/gateway.ts'
+import { fillTestWallets } from '../../../test/wallet.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
-import { findChainProgress, takeLease } from '../../chains/chain-progress.sql.ts'
+import { findChainProgress, StaleLease, takeLease } from '../../chains/chain-progress.sql.ts'
 import { mine, reorganise } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
+import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
+import { findFunds } from '../recovery/find-funds.ts'
 import { meetChain, observeChain } from './observe-chain.ts'
 
 test('a node that is behind takes no block away, however long, nor does it when its watcher gets the lead', async () => {
@@ -69,4 +72,54 @@ test('a fork below the block at which a live chain was first seen is found', asy
   while ((await observeChain(gateway, port, lease)).blocks > 0);
   const progress = await findChainProgress(gateway.db, 'litecoin')
   assert.deepEqual([progress?.tipHash, progress?.haltedReason], [(await port.tip()).hash, null])
+})
+
+test('a search of the chain that finds coins while a block is met ends the lease, and the next leader sees what the block spends of them', async () => {
+  const gateway = await testGateway()
+  await fillTestWallets(gateway.db, { chains: ['litecoin'], freshPerChain: 1 })
+  const { rows } = await gateway.db.query<{ lookup: Buffer }>(
+    "select lookup from addresses where chain = 'litecoin' limit 1",
+  )
+  const lookup = rows[0]?.lookup
+  assert.ok(lookup)
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'search', now: () => 0 })
+  const simulated = simulatedPort(storage)
+  const start = await simulated.tip()
+  const found = { txid: 'ab'.repeat(32), index: 1, height: start.height }
+  const port: ChainPort = {
+    ...simulated,
+    chain: 'litecoin',
+    lookAtMempool: async () => null,
+    findFunds: async () => ({ at: start, funds: [{ lookup, asset: 'LTC', atoms: 5n, utxo: found }] }),
+    readBlock: async (hash) => ({
+      ...(await simulated.readBlock(hash)),
+      transactions: [{ key: 'spending', hash: 'spending', outputs: [], inputs: [found] }],
+    }),
+  }
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, 'litecoin', 'first')
+  assert.ok(lease)
+  await storage.change((store) => mine(store, 1))
+
+  let searches = 0
+  const spareTime: SpareTime = {
+    ...watchSpareTime(),
+    async spend(count, partsAtOnce, work) {
+      const parts = await watchSpareTime().spend(count, partsAtOnce, work)
+      // The block's inputs were looked for, and nothing of them is ours yet.
+      if (count > 0) assert.deepEqual((await findFunds(gateway, [port], 2)).recorded, { litecoin: 1 })
+      if (count > 0) searches += 1
+      return parts
+    },
+  }
+  await assert.rejects(observeChain(gateway, port, lease, { spareTime }), StaleLease)
+  assert.equal(searches, 1)
+  const next = await takeLease(gateway.db, 'litecoin', 'first')
+  assert.ok(next, 'whoever comes next takes the lead at once')
+  await observeChain(gateway, port, next)
+  const { rows: utxos } = await gateway.db.query(
+    'select spent_by as "spentBy", spent_height::int as height from utxos where txid = $1',
+    [found.txid],
+  )
+  assert.deepEqual(utxos, [{ spentBy: 'spending', height: start.height + 1 }])
 })

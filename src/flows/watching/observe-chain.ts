@@ -24,6 +24,7 @@ import {
 import { isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
+import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
 import {
   forgetBuriedInputs,
   listDepositsInNoBlock,
@@ -39,7 +40,7 @@ import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { askEtherCheck } from './check-ether.sql.ts'
 import { whileRenewing } from './keep-lease.ts'
-import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
+import { listWatchedEtherAddresses, matchOwn } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
@@ -50,6 +51,12 @@ export interface Poll {
   readonly blocks: number
   /** The node's tip is not reached yet: poll again at once. */
   readonly behind: boolean
+}
+
+export interface PollOptions {
+  readonly blocksMax?: number
+  /** Of the watcher that polls. */
+  readonly spareTime?: SpareTime
 }
 
 /**
@@ -88,7 +95,7 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
 /**
  * Brings our rows up to the node's.
  *
- * @param blocksMax - Followed at most; the rest is left to the next poll.
+ * @param options.blocksMax - Followed at most; the rest is left to the next poll.
  * @throws {StaleLease} when another watcher leads now; nothing of this poll is written then.
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
  */
@@ -96,8 +103,9 @@ export async function observeChain(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  blocksMax: number = BLOCKS_PER_POLL,
+  { blocksMax = BLOCKS_PER_POLL, spareTime = watchSpareTime() }: PollOptions = {},
 ): Promise<Poll> {
+  spareTime.look()
   const startedAt = await readDatabaseTime(gateway.db)
   const tip = await port.tip()
   const progress = await gateway.db.transaction((tx) => fence(tx, lease))
@@ -106,7 +114,7 @@ export async function observeChain(
 
   await requireNotBehind(gateway, progress, tip)
   return whileRenewing(gateway, lease, () =>
-    follow(gateway, port, lease, { progress, tip, startedAt, blocksMax }),
+    follow(gateway, port, lease, { progress, tip, startedAt, blocksMax, spareTime }),
   )
 }
 
@@ -119,10 +127,9 @@ async function follow(
     readonly progress: ChainProgress
     readonly tip: BlockRef
     readonly startedAt: Date
-    readonly blocksMax: number
-  },
+  } & Required<PollOptions>,
 ): Promise<Poll> {
-  const { tip, startedAt, blocksMax } = from
+  const { tip, startedAt, blocksMax, spareTime } = from
   let { progress } = from
   const fork = await findFork(gateway, port, lease, progress, tip)
   if (fork !== null) progress = await rollBack(gateway, lease, fork)
@@ -132,17 +139,17 @@ async function follow(
     const hash = await port.blockHash(progress.tipHeight + 1)
     if (hash === null) break
     const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
-    const block = await port.readBlock(hash, { accounts })
+    const block = await port.readBlock(hash, { accounts, spareTime })
     // The chain moved under us: the next poll finds the fork.
     if (block.parentHash !== progress.tipHash) return { blocks, behind: true }
     crashPoint('observe:block-read')
-    progress = await applyBlock(gateway, lease, block)
+    progress = await applyBlock(gateway, lease, block, spareTime)
     crashPoint('observe:block-committed')
     blocks += 1
   }
   const behind = progress.tipHeight < tip.height
   if (!behind) {
-    await observeMempool(gateway, port, lease)
+    await observeMempool(gateway, port, lease, spareTime)
     await gateway.db.transaction(async (tx) => {
       await fence(tx, lease)
       await markPolled(tx, port.chain, startedAt)
@@ -153,10 +160,16 @@ async function follow(
 }
 
 /** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
-export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainProgress> {
+export async function applyBlock(
+  gateway: Gateway,
+  lease: Lease,
+  block: Block,
+  spareTime: SpareTime = watchSpareTime(),
+): Promise<ChainProgress> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
-  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions, block.pieces?.lookups)
+  const { pieces } = block
+  const own = await matchOwn(gateway.db, lease.chain, block.transactions, { pieces, spareTime })
   return gateway.db.transaction(async (tx) => {
     const progress = await fence(tx, lease)
     // A sibling that took the lead and gave it back may have written this block already.
@@ -165,9 +178,8 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
       block: at,
       time,
     })
-    const spends = await matchOwnSpends(tx, lease.chain, block.transactions, block.pieces?.spent)
-    await markUtxosSpent(tx, lease.chain, block.height, spends)
-    const replaced = await markReplaced(tx, lease.chain, spends, block.height)
+    await markUtxosSpent(tx, lease.chain, block.height, own.spends)
+    const replaced = await markReplaced(tx, lease.chain, own.spends, block.height)
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     await recordAddressSpends(tx, lease.chain, block)
@@ -253,23 +265,23 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
 }
 
 /** Sightings before any block, replacements, and what vanished. */
-async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): Promise<void> {
+async function observeMempool(
+  gateway: Gateway,
+  port: ChainPort,
+  lease: Lease,
+  spareTime: SpareTime,
+): Promise<void> {
   const mempool = await port.lookAtMempool()
   if (mempool) {
     for await (const transactions of mempool.added) {
-      const own = await matchOwnAddresses(gateway.db, port.chain, transactions)
+      const own = await matchOwn(gateway.db, port.chain, transactions, { spareTime })
       await gateway.db.transaction(async (tx) => {
         await fence(tx, lease)
         const touched = await recordDeposits(gateway, tx, port.chain, own, {
           block: null,
           time: await readDatabaseTime(tx),
         })
-        const replaced = await markReplaced(
-          tx,
-          port.chain,
-          await matchOwnSpends(tx, port.chain, transactions),
-          null,
-        )
+        const replaced = await markReplaced(tx, port.chain, own.spends, null)
         await markDecisionDue(tx, [...touched, ...replaced])
         if (touched.length > 0) crashPoint('observe:sighting-written')
       })

@@ -1,8 +1,9 @@
 /** Which of the chain's outputs and inputs are ours: the queries that meet every one of every block. */
-import type { ChainTransaction, Pieces } from '../../chains/chain.ts'
+import type { ChainTransaction, Pieces, TransactionPieces } from '../../chains/chain.ts'
 import type { ChainName, Fiat, Mode } from '../../core/assets.ts'
 import { TamperedRow } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
+import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { isLookupOf } from '../../wallets/derivation.ts'
 import { arrayOf, countPieces, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
@@ -28,34 +29,68 @@ export interface OwnAddresses {
 
 type AddressRow = { lookup: Buffer; address: string } & ({ paymentId: null } | IssuedAddress)
 
-/** More lookups than these, of a large block, are searched by two queries at once: one alone took 40 ms longer. */
-const LOOKUPS_PER_QUERY = 12_000
+export interface Own extends OwnAddresses {
+  /**
+   * What the transactions spend, less what concerns nobody here: left are those that spend from a transaction of which we have a
+   * UTXO or a deposit, or which an unconfirmed deposit spends from as well, and some more beside these.
+   */
+  readonly spends: readonly Spend[]
+}
+
+interface Found {
+  readonly spareTime?: SpareTime
+  /** Of the transactions, where their adapter gives them. */
+  readonly pieces?: TransactionPieces | undefined
+}
+
+/** More pieces than these, of a large block, are searched by two queries at once: one alone took 40 ms longer. */
+const PIECES_PER_QUERY = 12_000
 
 /**
- * Our addresses among what transactions pay. To be asked before the transaction that writes what was found: an address
- * was issued before anybody could pay to it, and a large block is searched over two connections. Of the payments it tells
- * what they were then, a moment before; that decides what is shown of a deposit at most, never what it is worth.
+ * What of a block, or of a part of the mempool, is ours. To be asked before the transaction that writes what was found, for a large
+ * block is searched over several connections, and with rests where the machine is busy.
+ *
+ * What was ours then is all that is ours when it is written under the same lease ({@link takeLease}): an address was issued before
+ * anybody could pay to it; UTXOs and inputs of deposits are written by whoever has the lease, by the signer, before its transaction
+ * can be in a block, and by a search of the chain, which ends the lease. Of the payments it tells what they were, a moment
+ * before; that decides what is shown of a deposit at most, never what it is worth.
+ */
+export async function matchOwn(
+  db: Database,
+  chain: ChainName,
+  transactions: readonly ChainTransaction[],
+  { pieces, spareTime = watchSpareTime() }: Found = {},
+): Promise<Own> {
+  const spent = pieces?.spent ?? spentBy(transactions)
+  const [own, known] = await Promise.all([
+    matchOwnAddresses(db, chain, transactions, { pieces, spareTime }),
+    listKnownSpent(db, chain, spent, spareTime),
+  ])
+  // What the transactions themselves bring may be spent by others of them, and be displaced.
+  for (const { key, inputs } of own.paying)
+    for (const txid of [key, ...inputs.map((input) => input.txid)]) known.add(txid)
+  const spends = transactionsWith(transactions, spent, known).flatMap(spendsOf)
+  return { ...own, spends: spends.filter(({ spentTx }) => known.has(spentTx)) }
+}
+
+/**
+ * Our addresses among what transactions pay.
  *
  * One array against the primary key of `addresses` costs one index descent per distinct output at most, whatever the size of
  * the table; nothing is held in memory. bench/block-scan.ts has the figures.
  *
- * @param lookups - Of the transactions.
  * @throws {TamperedRow} when a row stands under another lookup than its address has: what comes there is not ours.
  */
 export async function matchOwnAddresses(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  lookups: Pieces = lookupsOf(transactions),
+  { pieces, spareTime = watchSpareTime() }: Found = {},
 ): Promise<OwnAddresses> {
+  const lookups = pieces?.lookups ?? lookupsOf(transactions)
   const count = countPieces(lookups)
-  if (count === 0) return { paying: [], find: () => undefined }
-  const queries = count > LOOKUPS_PER_QUERY ? 2 : 1
-  const size = Math.ceil(count / queries)
-  const found = await Promise.all(
-    Array.from({ length: queries }, (_, n) =>
-      search(db, chain, arrayOf('bytea', lookups, n * size, (n + 1) * size)),
-    ),
+  const found = await spareTime.spend(count, count > PIECES_PER_QUERY ? 2 : 1, (first, end) =>
+    search(db, chain, arrayOf('bytea', lookups, first, end)),
   )
   const rows = found.flat()
   for (const { address, lookup } of rows)
@@ -100,31 +135,26 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
   inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index }))
 
 /**
- * What the transactions spend, less what concerns nobody here: the few that spend from a transaction of which we have a
- * UTXO, or which an unconfirmed deposit spends from as well. To be called when the UTXOs of the same block are recorded.
+ * The transactions among those spent from of which we have a UTXO, or which an unconfirmed deposit spends from as well.
  *
  * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by their index, in half of the time that a join takes.
  * Inputs of deposits that wait are few, and a join with them is quicker.
- *
- * @param spent - By the transactions.
  */
-export async function matchOwnSpends(
-  db: Queryable,
+async function listKnownSpent(
+  db: Database,
   chain: ChainName,
-  transactions: readonly ChainTransaction[],
-  spent: Pieces = spentBy(transactions),
-): Promise<Spend[]> {
-  if (countPieces(spent) === 0) return []
-  const { rows } = await db.query<{ txid: string }>(
-    `select txid from utxos where chain = $1 and txid = any($2::text[])
-     union
-     select i.spent_tx from unnest($2::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
-    [chain, arrayOf('text', spent)],
+  spent: Pieces,
+  spareTime: SpareTime,
+): Promise<Set<string>> {
+  const found = await spareTime.spend(countPieces(spent), 1, (first, end) =>
+    db.query<{ txid: string }>(
+      `select txid from utxos where chain = $1 and txid = any($2::text[])
+       union
+       select i.spent_tx from unnest($2::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
+      [chain, arrayOf('text', spent, first, end)],
+    ),
   )
-  const known = new Set(rows.map(({ txid }) => txid))
-  return transactionsWith(transactions, spent, known)
-    .flatMap(spendsOf)
-    .filter(({ spentTx }) => known.has(spentTx))
+  return new Set(found.flatMap(({ rows }) => rows.map(({ txid }) => txid)))
 }
 
 /** Transactions that the gateway signed itself: change and sweeps, never deposits. */

@@ -8,9 +8,10 @@ import { waitFor } from '../../../test/wait-for.ts'
 import { mint } from '../../chains/simulated/ledger.ts'
 import { lookupOf } from '../../chains/simulated/network.ts'
 import { TamperedRow } from '../../core/errors.ts'
+import type { SpareTime } from '../../core/spare-time.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { startWatcher } from '../../workers/watch.ts'
-import { matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
+import { matchOwn, matchOwnAddresses } from './own-addresses.sql.ts'
 
 test('ours are found wherever they stand among the outputs of the largest block', async () => {
   const { db } = await testGateway()
@@ -111,8 +112,49 @@ test('of what a block spends, ours is found, and what a deposit that waits spend
       { txid: '00'.repeat(32), index: n },
     ],
   }))
-  assert.deepEqual(await matchOwnSpends(db, 'sim-litecoin', transactions), [
+  const ours = [
     { txKey: '1', spentTx: utxo, spentIndex: 2 },
     { txKey: '19998', spentTx: waiting, spentIndex: 2 },
+  ]
+  assert.deepEqual((await matchOwn(db, 'sim-litecoin', transactions)).spends, ours)
+  // On a busy machine, in steps.
+  const parts: number[] = []
+  const spareTime: SpareTime = {
+    look() {},
+    step: async (work) => work(),
+    async spend(count, _atOnce, work) {
+      parts.push(count)
+      const found = []
+      for (let first = 0; first < count; first += 999)
+        found.push(await work(first, Math.min(first + 999, count)))
+      return found
+    },
+  }
+  assert.deepEqual((await matchOwn(db, 'sim-litecoin', transactions, { spareTime })).spends, ours)
+  assert.deepEqual(parts, [0, 40_000])
+})
+
+test('what a block brings us and spends again at once is among what it spends', async () => {
+  const { db } = await testGateway()
+  const { rows } = await db.query<{ lookup: Buffer }>(
+    `select lookup from addresses where chain = 'sim-litecoin' and payment_id is null limit 1`,
+  )
+  const lookup = rows[0]?.lookup
+  assert.ok(lookup)
+  const [theirs, ours] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
+  const paying = {
+    key: ours,
+    hash: null,
+    outputs: [{ lookup, index: 0, asset: 'LTC' as const, atoms: 1n }],
+    inputs: [{ txid: theirs, index: 1 }],
+  }
+  const spending = { key: 'next', hash: null, outputs: [], inputs: [{ txid: ours, index: 0 }] }
+  // Another one of which nobody knew, and which the deposit displaces, or it the deposit.
+  const rival = { key: 'rival', hash: null, outputs: [], inputs: [{ txid: theirs, index: 1 }] }
+  const { spends } = await matchOwn(db, 'sim-litecoin', [paying, spending, rival])
+  assert.deepEqual(spends, [
+    { txKey: ours, spentTx: theirs, spentIndex: 1 },
+    { txKey: 'next', spentTx: ours, spentIndex: 0 },
+    { txKey: 'rival', spentTx: theirs, spentIndex: 1 },
   ])
 })

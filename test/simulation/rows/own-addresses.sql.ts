@@ -1,5 +1,14 @@
+import type { Queryable } from '../../../src/db/database.ts'
 import type * as real from '../../../src/flows/watching/own-addresses.sql.ts'
 import { existing, hex, run } from './tables.ts'
+
+export const matchOwn: typeof real.matchOwn = async (db, chain, transactions) => {
+  const own = await matchOwnAddresses(db, chain, transactions)
+  const known = await listKnownSpent(db)
+  for (const { key, inputs } of own.paying)
+    for (const txid of [key, ...inputs.map((input) => input.txid)]) known.add(txid)
+  return { ...own, spends: transactions.flatMap(spendsOf).filter(({ spentTx }) => known.has(spentTx)) }
+}
 
 export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, transactions) =>
   run(db, (tables) => {
@@ -30,14 +39,12 @@ export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, tra
 export const spendsOf: typeof real.spendsOf = ({ key, inputs }) =>
   inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index }))
 
-export const matchOwnSpends: typeof real.matchOwnSpends = (db, _chain, transactions) =>
+const listKnownSpent = (db: Queryable): Promise<Set<string>> =>
   run(db, (tables) => {
-    const spends = transactions.flatMap(spendsOf)
-    if (spends.length === 0) return []
     const known = new Set<string>()
     for (const utxo of tables.utxos.values()) known.add(utxo.txid)
     for (const input of tables.inputs.values()) known.add(input.spentTx)
-    return spends.filter(({ spentTx }) => known.has(spentTx))
+    return known
   })
 
 export const listOwnTransactions: typeof real.listOwnTransactions = (db, _chain, txids) =>
