@@ -48,7 +48,7 @@ const COLUMNS = `chain, identity, tip_height::float8 as "tipHeight", tip_hash as
 export class StaleLease extends OutsideFailure {
   override readonly name = 'StaleLease'
   constructor(lease: Lease) {
-    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; another watcher leads`, {
+    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; it was taken over`, {
       retryable: false,
     })
   }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { cpus } from 'node:os'
 import test from 'node:test'
-import { watchSpareTime } from './spare-time.ts'
+import { AT_ONCE, processorTime, watchSpareTime } from './spare-time.ts'
 
-/** A machine of which so much is idle, told anew with every look a second later; what was rested meanwhile is told. */
-function machine(idleShares: readonly number[]) {
+/** A machine of two processors, of which so much is idle: another share with every look, a second after the last. */
+function machine(idleShares: readonly number[], processors = 2) {
   let looks = 0
+  let nowMs = 0
   const passed = { idle: 0, all: 0 }
   const rests: number[] = []
   const spareTime = watchSpareTime(
@@ -14,15 +16,21 @@ function machine(idleShares: readonly number[]) {
         passed.idle += 1_000 * (idleShares[Math.min(looks, idleShares.length) - 1] ?? 0)
       }
       looks += 1
-      return { ...passed }
+      return { processors, ...passed }
     },
     async (ms) => void rests.push(ms),
+    () => nowMs,
   )
-  return { spareTime, rests }
+  /** Something takes so long. */
+  const passes = (ms: number) => {
+    nowMs += ms
+  }
+  return { spareTime, rests, passes, looksTaken: () => looks }
 }
 
-test('where a processor is idle, all is under way at once', async () => {
-  const { spareTime, rests } = machine([0.5])
+test('where the machine has time to spare, all is under way at once', async () => {
+  const { spareTime, rests, passes } = machine([0.5])
+  passes(1_000)
   let underWay = 0
   const parts = await spareTime.spend(10_001, 2, async (first, end) => {
     underWay += 1
@@ -30,22 +38,21 @@ test('where a processor is idle, all is under way at once', async () => {
     assert.equal(underWay, 2)
     return [first, end]
   })
-  assert.deepEqual(
-    [parts, rests],
-    [
-      [
-        [0, 5_001],
-        [5_001, 10_001],
-      ],
-      [],
-    ],
-  )
+  const both = [
+    [0, 5_001],
+    [5_001, 10_001],
+  ]
+  assert.deepEqual([parts, rests], [both, []])
+  assert.equal(await spareTime.step(() => 1), 1)
+  assert.deepEqual(rests, [])
 })
 
-test('where none is, it goes in steps, and rests eight times as long as each took', async () => {
-  const { spareTime, rests } = machine([0.05])
+test('where it has none, work goes in steps, and rests eight times as long as each took, a tenth of a second at most', async () => {
+  const { spareTime, rests, passes } = machine([0.05])
+  passes(1_000)
+  const took = [3, 40, 5]
   const parts = await spareTime.spend(2_500, 2, async (first, end) => {
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    passes(took.shift() ?? 0)
     return [first, end]
   })
   assert.deepEqual(parts, [
@@ -53,64 +60,123 @@ test('where none is, it goes in steps, and rests eight times as long as each too
     [1_000, 2_000],
     [2_000, 2_500],
   ])
-  assert.equal(rests.length, 2, 'nothing waits for a rest after the last')
-  assert.ok(
-    rests.every((ms) => ms >= 8 * 4),
-    `rested ${rests}`,
-  )
+  assert.deepEqual(rests, [24, 100], 'nothing waits for a rest after the last')
+  const done = await spareTime.step(async () => {
+    passes(7)
+    return 'done'
+  })
+  assert.deepEqual([done, rests.at(-1)], ['done', 56])
 })
 
 test('when the others are done, what is left is under way at once', async () => {
-  const { spareTime, rests } = machine([0, 0, 0.9])
-  const parts = await spareTime.spend(10_000, 2, async (first, end) => [first, end])
-  assert.deepEqual(parts, [
+  const { spareTime, rests, passes } = machine([0, 0, 0.9])
+  passes(1_000)
+  const parts = await spareTime.spend(10_000, 2, async (first, end) => {
+    passes(1_000)
+    return [first, end]
+  })
+  const steps = [
     [0, 1_000],
     [1_000, 2_000],
-    [2_000, 6_000],
-    [6_000, 10_000],
-  ])
+  ]
+  assert.deepEqual(parts, [...steps, [2_000, 6_000], [6_000, 10_000]])
   assert.equal(rests.length, 2)
 })
 
+test('half a processor is what it needs, of two or of many', async () => {
+  for (const [idleShare, processors, isBusy] of [
+    [0.24, 2, true],
+    [0.26, 2, false],
+    [0.4, 1, true],
+    [0.02, 64, false],
+    [0.005, 64, true],
+  ] as const) {
+    const { spareTime, rests, passes } = machine([idleShare], processors)
+    passes(1_000)
+    await spareTime.spend(2_000, 1, async () => passes(1))
+    assert.equal(rests.length > 0, isBusy, `${idleShare} of ${processors}`)
+  }
+})
+
 test('nothing is no work, and what is less than the parts is in as many as it has', async () => {
-  const { spareTime } = machine([0.5])
-  assert.deepEqual(await spareTime.spend(0, 2, async () => assert.fail('worked')), [])
-  assert.deepEqual(await spareTime.spend(1, 2, async (first, end) => [first, end]), [[0, 1]])
+  for (const spareTime of [machine([0.5]).spareTime, AT_ONCE]) {
+    assert.deepEqual(await spareTime.spend(0, 2, async () => assert.fail('worked')), [])
+    assert.deepEqual(await spareTime.spend(1, 2, async (first, end) => [first, end]), [[0, 1]])
+    assert.deepEqual(await spareTime.spend(3, 2, async (first, end) => [first, end]), [
+      [0, 2],
+      [2, 3],
+    ])
+  }
 })
 
-test('work that fails ends it, and the next goes on', async () => {
-  const { spareTime } = machine([0])
-  await assert.rejects(
-    spareTime.spend(5_000, 1, async (first) => {
-      if (first === 1_000) throw new Error('no answer')
-    }),
-    /no answer/,
-  )
-  assert.equal((await spareTime.spend(1_000, 1, async () => 'done')).length, 1)
+test('work that fails ends it, wherever it fails, and the next goes on', async () => {
+  const busy = machine([0])
+  busy.passes(1_000)
+  const failing = async (first: number) => {
+    if (first > 0) throw new Error('no answer')
+  }
+  for (const spareTime of [busy.spareTime, AT_ONCE]) {
+    await assert.rejects(spareTime.spend(5_000, 2, failing), /no answer/)
+    await assert.rejects(
+      spareTime.step(() => failing(1)),
+      /no answer/,
+    )
+    assert.deepEqual(await spareTime.spend(1_000, 1, async () => 'done'), ['done'])
+  }
 })
 
-test('a look at once after the other tells nothing new: the machine is taken for idle, and for what it was', async () => {
-  let all = 0
-  let rests = 0
-  const spareTime = watchSpareTime(
-    () => ({ idle: 0, all }),
-    async () => {
-      rests += 1
-    },
-  )
+test('it looks twice a second at most, and until the first look takes the machine for idle', async () => {
+  const { spareTime, rests, passes, looksTaken } = machine([0])
   await spareTime.spend(3_000, 1, async () => {})
-  assert.equal(rests, 0)
-  all = 1_000
-  await spareTime.spend(3_000, 1, async () => {})
-  assert.equal(rests, 2)
-  await spareTime.spend(3_000, 1, async () => {})
-  assert.equal(rests, 4)
-})
-
-test('the machine itself can be asked', async () => {
-  const spareTime = watchSpareTime()
-  const until = performance.now() + 600
-  while (performance.now() < until);
+  passes(499)
   spareTime.look()
-  assert.deepEqual(await spareTime.spend(3, 1, async (first, end) => end - first), [3])
+  assert.deepEqual([looksTaken(), rests.length], [1, 0])
+  passes(1)
+  spareTime.look()
+  spareTime.look()
+  assert.equal(looksTaken(), 2)
+  await spareTime.spend(3_000, 1, async () => {})
+  assert.deepEqual([looksTaken(), rests.length], [2, 2])
+})
+
+test('where processors came or went, the machine is taken for idle until the next look', async () => {
+  let [nowMs, rested] = [0, 0]
+  const times = [
+    { processors: 4, idle: 0, all: 10_000 },
+    { processors: 4, idle: 0, all: 12_000 },
+    { processors: 2, idle: 100, all: 6_000 },
+  ]
+  const spareTime = watchSpareTime(
+    () => times.shift() ?? assert.fail('looked too often'),
+    async () => {
+      rested += 1
+    },
+    () => nowMs,
+  )
+  nowMs += 500
+  await spareTime.step(() => {})
+  spareTime.look()
+  await spareTime.step(() => {})
+  assert.equal(rested, 1)
+  nowMs += 500
+  spareTime.look()
+  await spareTime.step(() => {})
+  assert.equal(rested, 1)
+})
+
+test('the machine tells its time: of each processor about as much as passed, and never more of it idle', async () => {
+  const before = processorTime()
+  const began = performance.now()
+  const until = began + 600
+  while (performance.now() < until);
+  const after = processorTime()
+  assert.equal(after.processors, cpus().length)
+  // Linux counts in hundredths of a second.
+  const passedMs = ((after.all - before.all) / after.processors) * (process.platform === 'linux' ? 10 : 1)
+  const tookMs = performance.now() - began
+  assert.ok(Math.abs(passedMs - tookMs) < tookMs / 2, `${passedMs} of ${tookMs} ms`)
+  const idle = after.idle - before.idle
+  // One processor at the least had this test to do.
+  const others = (after.all - before.all) * (1 - 1 / after.processors)
+  assert.ok(idle >= 0 && idle <= others + 20 * after.processors, `${idle} of ${after.all - before.all}`)
 })

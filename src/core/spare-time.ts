@@ -1,9 +1,11 @@
 /** Work that can wait a second keeps out of the way of answers that somebody waits for, where the machine has nothing to spare. */
+import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { pause } from './pause.ts'
 
-/** Milliseconds since the machine's start, of the average processor. */
+/** Since the machine's start, of all processors together, in any unit. */
 export interface ProcessorTime {
+  readonly processors: number
   readonly idle: number
   readonly all: number
 }
@@ -12,7 +14,7 @@ export interface SpareTime {
   /** Sees how busy the machine was since the last look. Of one every few seconds, the next work knows what it comes beside. */
   look(): void
   /**
-   * Work on so many pieces, in parts: at once where a processor is idle, else in small steps with rests between.
+   * Work on so many pieces, in parts: at once where the machine has time to spare, else in small steps with rests between.
    *
    * @param partsAtOnce - Into how many it falls in the first case, all under way together.
    * @param work - On the pieces from `first` up to the one before `end`.
@@ -27,29 +29,45 @@ export interface SpareTime {
   step<Result>(work: () => Result | Promise<Result>): Promise<Result>
 }
 
-/** Of two processors, half of one: with less, answers wait for each other. */
-const IDLE_SHARE_MIN = 0.25
+/** With less of one processor idle, answers wait for each other. */
+const IDLE_PROCESSORS_MIN = 0.5
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
 const STEP = 1_000
 /** Times as long as a step took: of one processor such work takes a ninth. */
 const REST = 8
-/** What took longer waited itself. */
+/** What took longer waited itself, for a node or for a disk. */
 const REST_MS_MAX = 100
 
-/** Until the first look, and half a second has passed, the machine is taken for idle. Seen are its own processors, not those of a database elsewhere. */
-export function watchSpareTime(read = processorTime, rest: (ms: number) => Promise<void> = pause): SpareTime {
-  let before = read()
+/** Somebody waits for this work, or much of it: it rests nowhere. */
+export const AT_ONCE: SpareTime = {
+  look() {},
+  spend: (count, partsAtOnce, work) => inParts(0, count, partsAtOnce, work),
+  step: async (work) => work(),
+}
+
+/**
+ * Until the first look, and half a second has passed, the machine is taken for idle. Seen are its own processors: not those of a database
+ * elsewhere, nor how much of them a container may have.
+ */
+export function watchSpareTime(
+  read: () => ProcessorTime = processorTime,
+  rest: (ms: number) => Promise<void> = pause,
+  now: () => number = () => performance.now(),
+): SpareTime {
+  let [seen, seenAt] = [read(), now()]
   let isBusy = false
   const look = () => {
-    const now = read()
-    const passed = now.all - before.all
-    if (passed < WINDOW_MS) return
-    isBusy = now.idle - before.idle < passed * IDLE_SHARE_MIN
-    before = now
+    if (now() - seenAt < WINDOW_MS) return
+    const before = seen
+    seen = read()
+    seenAt = now()
+    const idleShare = (seen.idle - before.idle) / (seen.all - before.all)
+    // Processors that came or went make it no number that a share can be.
+    isBusy = idleShare >= 0 && idleShare * seen.processors < IDLE_PROCESSORS_MIN
   }
   const restSince = async (began: number) => {
-    if (isBusy) await rest(Math.min((performance.now() - began) * REST, REST_MS_MAX))
+    if (isBusy) await rest(Math.min((now() - began) * REST, REST_MS_MAX))
   }
   return {
     look,
@@ -61,19 +79,16 @@ export function watchSpareTime(read = processorTime, rest: (ms: number) => Promi
       const parts: Part[] = []
       let first = 0
       for (look(); isBusy && first < count; look()) {
-        const began = performance.now()
+        const began = now()
         const end = Math.min(first + STEP, count)
         parts.push(await work(first, end))
         first = end
         if (first < count) await restSince(began)
       }
-      const size = Math.max(1, Math.ceil((count - first) / partsAtOnce))
-      const left: Promise<Part>[] = []
-      for (; first < count; first += size) left.push(work(first, Math.min(first + size, count)))
-      return parts.concat(await Promise.all(left))
+      return parts.concat(await inParts(first, count, partsAtOnce, work))
     },
     async step(work) {
-      const began = performance.now()
+      const began = now()
       const result = await work()
       await restSince(began)
       return result
@@ -81,9 +96,39 @@ export function watchSpareTime(read = processorTime, rest: (ms: number) => Promi
   }
 }
 
-function processorTime(): ProcessorTime {
-  const times = cpus().map((processor) => processor.times)
+function inParts<Part>(
+  from: number,
+  to: number,
+  parts: number,
+  work: (first: number, end: number) => Promise<Part>,
+): Promise<Part[]> {
+  const size = Math.ceil((to - from) / parts)
+  const begins = Array.from({ length: parts }, (_, n) => from + n * size).filter((first) => first < to)
+  return Promise.all(begins.map(async (first) => work(first, Math.min(first + size, to))))
+}
+
+/** Of Linux its own account: Node adds each processor's frequency, which takes up to half a second where there are many. */
+export function processorTime(): ProcessorTime {
+  if (process.platform !== 'linux') return sumOf(cpus().map((each) => each.times))
+  try {
+    const stat = readFileSync('/proc/stat', 'latin1')
+    const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] =
+      /^cpu (.*)/.exec(stat)?.[1]?.trim().split(' ').map(Number) ?? []
+    return {
+      processors: stat.match(/^cpu\d/gm)?.length ?? 0,
+      idle: idle + iowait,
+      all: user + nice + system + idle + iowait + irq + softirq + steal,
+    }
+  } catch {
+    // A sandbox without /proc: nothing is ever known to be busy.
+    return { processors: 0, idle: 0, all: 0 }
+  }
+}
+
+function sumOf(
+  times: readonly Readonly<Record<'user' | 'nice' | 'sys' | 'idle' | 'irq', number>>[],
+): ProcessorTime {
   const idle = times.reduce((sum, each) => sum + each.idle, 0)
   const busy = times.reduce((sum, { user, nice, sys, irq }) => sum + user + nice + sys + irq, 0)
-  return { idle: idle / times.length, all: (idle + busy) / times.length }
+  return { processors: times.length, idle, all: idle + busy }
 }

@@ -1,12 +1,14 @@
 /** The adapter on real nodes: litecoind, and bitcoind too where one is installed. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Address, OutScript } from '@scure/btc-signer'
 import { installedChains, type Node, startNode } from '../../../test/litecoind.ts'
 import { suspend } from '../../../test/suspend.ts'
 import { until } from '../../../test/wait-for.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import {
   type ChainPort,
   type ChainTransaction,
@@ -101,8 +103,19 @@ async function decodedByNode(node: Node, hash: string): Promise<unknown> {
 }
 
 async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
-  const { pieces, ...block } = await port.readBlock(hash)
+  let steps = 0
+  const spareTime: SpareTime = {
+    ...AT_ONCE,
+    async step(work) {
+      steps += 1
+      const result = await work()
+      await setImmediate()
+      return result
+    },
+  }
+  const { pieces, ...block } = await port.readBlock(hash, { spareTime })
   assert.ok(pieces)
+  assert.equal(steps, 4)
   return {
     ...block,
     transactions: block.transactions.map(({ key, hash: name, inputs, outputs }) => ({

@@ -3,7 +3,7 @@ import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { member } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import type { SpareTime } from '../../core/spare-time.ts'
+import { AT_ONCE } from '../../core/spare-time.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   type BlockRef,
@@ -78,8 +78,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     tip: () => tip(rpc, network, chain),
     blockHash: (height) => blockHash(rpc, height),
 
-    async readBlock(hash, { spareTime } = {}) {
-      const step: SpareTime['step'] = spareTime?.step ?? (async (work) => work())
+    async readBlock(hash, { spareTime: { step } = AT_ONCE } = {}) {
       const [raw, header] = await step(() =>
         rpc.batch(
           [

@@ -162,11 +162,10 @@ async function record(
     const utxos = finds.flatMap(({ utxo, lookup, atoms }) => (utxo ? [{ ...utxo, lookup, atoms }] : []))
     // They may lie in blocks that were searched for capital before anybody knew of them.
     const lowest = Math.min(...utxos.map(({ height }) => height))
-    if (utxos.length > 0) {
-      await searchCapitalAgain(tx, chain, lowest - 1)
-      // A watcher that has read the next block may have looked already for what it spends of ours.
-      await endLease(tx, chain)
-    }
-    return recordFoundUtxos(tx, chain, utxos)
+    if (utxos.length > 0) await searchCapitalAgain(tx, chain, lowest - 1)
+    const recorded = await recordFoundUtxos(tx, chain, utxos)
+    // A watcher that has read the next block may have looked already for what it spends of ours.
+    if (recorded > 0) await endLease(tx, chain)
+    return recorded
   })
 }

@@ -9,9 +9,9 @@ import { findChainProgress, StaleLease, takeLease } from '../../chains/chain-pro
 import { mine, reorganise } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
-import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import { findFunds } from '../recovery/find-funds.ts'
-import { meetChain, observeChain } from './observe-chain.ts'
+import { applyBlock, meetChain, observeChain } from './observe-chain.ts'
 
 test('a node that is behind takes no block away, however long, nor does it when its watcher gets the lead', async () => {
   const gateway = await testGateway()
@@ -103,9 +103,9 @@ test('a search of the chain that finds coins while a block is met ends the lease
 
   let searches = 0
   const spareTime: SpareTime = {
-    ...watchSpareTime(),
+    ...AT_ONCE,
     async spend(count, partsAtOnce, work) {
-      const parts = await watchSpareTime().spend(count, partsAtOnce, work)
+      const parts = await AT_ONCE.spend(count, partsAtOnce, work)
       // The block's inputs were looked for, and nothing of them is ours yet.
       if (count > 0) assert.deepEqual((await findFunds(gateway, [port], 2)).recorded, { litecoin: 1 })
       if (count > 0) searches += 1
@@ -122,4 +122,31 @@ test('a search of the chain that finds coins while a block is met ends the lease
     [found.txid],
   )
   assert.deepEqual(utxos, [{ spentBy: 'spending', height: start.height + 1 }])
+})
+
+test('a coin that is made and spent in one block is known as spent', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const { rows } = await db.query<{ lookup: Buffer }>(
+    "select lookup from addresses where chain = 'sim-litecoin' and payment_id is null limit 1",
+  )
+  const lookup = rows[0]?.lookup
+  assert.ok(lookup)
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'both', now: () => 0 })
+  const simulated = simulatedPort(storage)
+  await meetChain(gateway, simulated)
+  const lease = await takeLease(db, 'sim-litecoin', 'both')
+  assert.ok(lease)
+  await storage.change((store) => mine(store, 1))
+  const block = await simulated.readBlock((await simulated.tip()).hash)
+  const ours = { lookup, index: 1, asset: 'LTC', atoms: 5n } as const
+  const transactions = [
+    { key: 'made', hash: 'made', outputs: [ours], inputs: [{ txid: 'theirs', index: 0 }] },
+    { key: 'spent', hash: 'spent', outputs: [], inputs: [{ txid: 'made', index: 1 }] },
+  ]
+  await applyBlock(gateway, lease, { ...block, transactions })
+  const { rows: utxos } = await db.query(
+    'select txid, spent_by as "spentBy", spent_height::int as height from utxos',
+  )
+  assert.deepEqual(utxos, [{ txid: 'made', spentBy: 'spent', height: block.height }])
 })

@@ -24,7 +24,7 @@ import {
 import { isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
-import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import {
   forgetBuriedInputs,
   listDepositsInNoBlock,
@@ -103,7 +103,7 @@ export async function observeChain(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  { blocksMax = BLOCKS_PER_POLL, spareTime = watchSpareTime() }: PollOptions = {},
+  { blocksMax = BLOCKS_PER_POLL, spareTime = AT_ONCE }: PollOptions = {},
 ): Promise<Poll> {
   spareTime.look()
   const startedAt = await readDatabaseTime(gateway.db)
@@ -138,12 +138,14 @@ async function follow(
   while (progress.tipHeight < tip.height && blocks < blocksMax) {
     const hash = await port.blockHash(progress.tipHeight + 1)
     if (hash === null) break
+    // While the chain is not in sight, its payments wait.
+    const pace = progress.tipHeight + 1 < tip.height ? AT_ONCE : spareTime
     const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
-    const block = await port.readBlock(hash, { accounts, spareTime })
+    const block = await port.readBlock(hash, { accounts, spareTime: pace })
     // The chain moved under us: the next poll finds the fork.
     if (block.parentHash !== progress.tipHash) return { blocks, behind: true }
     crashPoint('observe:block-read')
-    progress = await applyBlock(gateway, lease, block, spareTime)
+    progress = await applyBlock(gateway, lease, block, pace)
     crashPoint('observe:block-committed')
     blocks += 1
   }
@@ -164,7 +166,7 @@ export async function applyBlock(
   gateway: Gateway,
   lease: Lease,
   block: Block,
-  spareTime: SpareTime = watchSpareTime(),
+  spareTime: SpareTime = AT_ONCE,
 ): Promise<ChainProgress> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)

@@ -3,7 +3,7 @@ import type { ChainTransaction, Pieces, TransactionPieces } from '../../chains/c
 import type { ChainName, Fiat, Mode } from '../../core/assets.ts'
 import { TamperedRow } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
-import { type SpareTime, watchSpareTime } from '../../core/spare-time.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { isLookupOf } from '../../wallets/derivation.ts'
 import { arrayOf, countPieces, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
@@ -51,21 +51,24 @@ const PIECES_PER_QUERY = 12_000
  * block is searched over several connections, and with rests where the machine is busy.
  *
  * What was ours then is all that is ours when it is written under the same lease ({@link takeLease}): an address was issued before
- * anybody could pay to it; UTXOs and inputs of deposits are written by whoever has the lease, by the signer, before its transaction
- * can be in a block, and by a search of the chain, which ends the lease. Of the payments it tells what they were, a moment
+ * anybody could pay to it; UTXOs and inputs of deposits are written by whoever has the lease, and by a search of the chain, which
+ * ends it. The signer's own change, which it writes before any block, is a UTXO as soon as a block pays it. Of the payments it tells what they were, a moment
  * before; that decides what is shown of a deposit at most, never what it is worth.
  */
 export async function matchOwn(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { pieces, spareTime = watchSpareTime() }: Found = {},
+  { pieces, spareTime = AT_ONCE }: Found = {},
 ): Promise<Own> {
   const spent = pieces?.spent ?? spentBy(transactions)
-  const [own, known] = await Promise.all([
+  const both = [
     matchOwnAddresses(db, chain, transactions, { pieces, spareTime }),
     listKnownSpent(db, chain, spent, spareTime),
-  ])
+  ] as const
+  // Where one fails, the other does not go on behind the caller's back.
+  await Promise.allSettled(both)
+  const [own, known] = await Promise.all(both)
   // What the transactions themselves bring may be spent by others of them, and be displaced.
   for (const { key, inputs } of own.paying)
     for (const txid of [key, ...inputs.map((input) => input.txid)]) known.add(txid)
@@ -85,7 +88,7 @@ export async function matchOwnAddresses(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { pieces, spareTime = watchSpareTime() }: Found = {},
+  { pieces, spareTime = AT_ONCE }: Found = {},
 ): Promise<OwnAddresses> {
   const lookups = pieces?.lookups ?? lookupsOf(transactions)
   const count = countPieces(lookups)

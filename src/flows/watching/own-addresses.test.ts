@@ -8,7 +8,7 @@ import { waitFor } from '../../../test/wait-for.ts'
 import { mint } from '../../chains/simulated/ledger.ts'
 import { lookupOf } from '../../chains/simulated/network.ts'
 import { TamperedRow } from '../../core/errors.ts'
-import type { SpareTime } from '../../core/spare-time.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { startWatcher } from '../../workers/watch.ts'
 import { matchOwn, matchOwnAddresses } from './own-addresses.sql.ts'
@@ -120,8 +120,7 @@ test('of what a block spends, ours is found, and what a deposit that waits spend
   // On a busy machine, in steps.
   const parts: number[] = []
   const spareTime: SpareTime = {
-    look() {},
-    step: async (work) => work(),
+    ...AT_ONCE,
     async spend(count, _atOnce, work) {
       parts.push(count)
       const found = []
