@@ -70,6 +70,10 @@ const WITHDRAWALS = [
   { filter_asset: 'ETH' },
   { filter_kind: 'payout' },
   { filter_kind: 'refund' },
+  { filter_status: 'failed', filter_asset: 'ETH' },
+  { filter_status: 'completed', filter_asset: 'ETH' },
+  { filter_kind: 'payout', filter_status: 'failed' },
+  { filter_kind: 'payout', filter_status: 'failed', filter_asset: 'ETH' },
   { filter_to: 'tltc1q7' },
   { order: 'asc' },
 ] as const

@@ -142,3 +142,15 @@ export const expected = (field: string, what: string, got: string | number): Ref
     'invalid_parameter',
     `${field} must be ${what}, got ${JSON.stringify(got).slice(0, 80)}`,
   )
+
+/** Of a parameter that counts. */
+export function wholeNumber(
+  query: ListQuery,
+  name: 'page' | 'limit',
+  fallback: number,
+  most: number,
+): number {
+  const given = query[name] ?? fallback
+  if (Number.isInteger(given) && given >= 1 && given <= most) return given
+  throw expected(name, `a whole number from 1 to ${most}`, given)
+}

@@ -1504,7 +1504,7 @@ create table withdrawals (
 );
 CREATE INDEX withdrawals_by_asset ON public.withdrawals USING btree (account_id, asset, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_batch ON public.withdrawals USING btree (account_id, batch_id) WHERE (batch_id IS NOT NULL);
-CREATE INDEX withdrawals_by_kind ON public.withdrawals USING btree (account_id, kind, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_kind ON public.withdrawals USING btree (account_id, kind, asset, status, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (account_id, status, created_at DESC, id DESC);
 CREATE INDEX withdrawals_destination ON public.withdrawals USING btree (account_id, destination);
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
