@@ -20,7 +20,6 @@ import type { ChainPort } from '../src/chains/chain.ts'
 import { openChain, takeLease } from '../src/chains/chain-progress.sql.ts'
 import type { AccountId, PaymentId } from '../src/core/ids.ts'
 import { SILENT } from '../src/core/log.ts'
-import { watchSpareTime } from '../src/core/spare-time.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
@@ -183,10 +182,9 @@ async function measure(db: Database, port: ChainPort, least: LeastWork): Promise
     await node.show(made, height)
 
     const began = performance.now()
-    const spareTime = watchSpareTime()
-    const block = await port.readBlock(made.hash, { spareTime })
+    const block = await port.readBlock(made.hash)
     const readAt = performance.now()
-    const view = await applyBlock(gateway, lease, block, spareTime)
+    const view = await applyBlock(gateway, lease, block)
     const scanMs = performance.now() - began
     assert.equal(view.tipHash, made.hash)
     await check(db, height, (await least.find(hexOf(made))).paid)

@@ -1,8 +1,10 @@
 /**
- * What any Node holds with thousands of requests over TLS in flight: Node's own client, nothing of Beck, and of a delivery only
- * that its bytes are sent and its answer is read.
+ * What Node holds at the least with thousands of requests over TLS in flight: its own client, nothing of Beck, and of a delivery only
+ * that its bytes are sent and its answer is read. It is started with a small young space, and shakes hands with few at a time: all
+ * at once take more.
  */
 import { Agent, request } from 'node:https'
+import { setTimeout } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
 
 interface Sending {
@@ -12,6 +14,10 @@ interface Sending {
   readonly inFlight: number
   readonly bodyBytes: number
 }
+/** Connections that are being made. */
+const NEW_AT_ONCE = 16
+/** One that answers late has been made by then. */
+const MADE_MS = 10
 
 process.once('message', async ({ port, ca, requests, inFlight, bodyBytes }: Sending) => {
   const agent = new Agent({
@@ -33,7 +39,8 @@ process.once('message', async ({ port, ca, requests, inFlight, bodyBytes }: Send
     })
   let left = requests
   await Promise.all(
-    Array.from({ length: inFlight }, async () => {
+    Array.from({ length: inFlight }, async (_, n) => {
+      await setTimeout(Math.floor(n / NEW_AT_ONCE) * MADE_MS)
       while (left-- > 0) await post()
     }),
   )

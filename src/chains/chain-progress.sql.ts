@@ -44,11 +44,11 @@ const COLUMNS = `chain, identity, tip_height::float8 as "tipHeight", tip_hash as
     then greatest(0, extract(epoch from clock_timestamp() - polled_at) * 1000)::float8 end as "pollAgeMs",
   halted_reason as "haltedReason"`
 
-/** Another watcher leads now: what this one read is not to be written. */
+/** Another watcher leads now, or what this one read is to be read again: it is not to be written. */
 export class StaleLease extends OutsideFailure {
   override readonly name = 'StaleLease'
   constructor(lease: Lease) {
-    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; it was taken over`, {
+    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over`, {
       retryable: false,
     })
   }

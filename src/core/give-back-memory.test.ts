@@ -42,6 +42,6 @@ const MB = 2 ** 20
 test('a bounded young space grows to what a busy process needs, as often as it was collected, and no further', async () => {
   const [bounded, free] = [await youngSpace('boundYoungSpace()'), await youngSpace('')]
   const { most, collected, end } = bounded
-  assert.ok(most <= 16 * MB && collected <= 2 * MB && end >= 8 * MB, JSON.stringify(bounded))
-  assert.ok(free.most > 16 * MB, `${JSON.stringify(free)} without a bound`)
+  assert.ok(most <= 8 * MB && collected <= 2 * MB && end >= 8 * MB, JSON.stringify(bounded))
+  assert.ok(free.most > 8 * MB, `${JSON.stringify(free)} without a bound`)
 })

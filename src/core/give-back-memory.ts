@@ -11,7 +11,7 @@ import { runInNewContext } from 'node:vm'
 
 /** A start is over by then, and what it left is old enough. */
 const AFTER_MS = 2_000
-/** Twice as much holds 10 to 15 MB more with thousands of deliveries in flight, and saves a thirtieth of a busy worker's processor. */
+/** Twice as much holds some 15 MB more with thousands of deliveries in flight, and saves a thirtieth of a busy worker's processor. */
 const YOUNG_BYTES_MAX = 8 * 2 ** 20
 
 /**

@@ -34,7 +34,7 @@ const IDLE_PROCESSORS_MIN = 0.5
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
 const STEP = 1_000
-/** Times as long as a step took: of one processor such work takes a ninth. */
+/** Times as long as a step took: of one processor such work takes a ninth, and two such at a time two. */
 const REST = 8
 /** What took longer waited itself, for a node or for a disk. */
 const REST_MS_MAX = 100
@@ -62,9 +62,10 @@ export function watchSpareTime(
     const before = seen
     seen = read()
     seenAt = now()
-    const idleShare = (seen.idle - before.idle) / (seen.all - before.all)
-    // Processors that came or went make it no number that a share can be.
-    isBusy = idleShare >= 0 && idleShare * seen.processors < IDLE_PROCESSORS_MIN
+    const passed = seen.all - before.all
+    // Where processors came or went, nothing can be said.
+    const isKnown = passed > 0 && seen.processors === before.processors
+    isBusy = isKnown && ((seen.idle - before.idle) / passed) * seen.processors < IDLE_PROCESSORS_MIN
   }
   const restSince = async (began: number) => {
     if (isBusy) await rest(Math.min((now() - began) * REST, REST_MS_MAX))

@@ -143,7 +143,7 @@ export const expected = (field: string, what: string, got: string | number): Ref
     `${field} must be ${what}, got ${JSON.stringify(got).slice(0, 80)}`,
   )
 
-/** Of a parameter that counts. */
+/** A page's number, or how many rows it has. */
 export function wholeNumber(
   query: ListQuery,
   name: 'page' | 'limit',

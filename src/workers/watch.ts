@@ -29,7 +29,7 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
   let lease: Lease | null = null
   const stepBack = (stale: Lease | null) => {
     if (lease === stale) lease = null
-    gateway.log.info({ chain: port.chain }, 'the lead of this chain was taken over')
+    gateway.log.info({ chain: port.chain }, 'the lead of this chain is over')
     return false
   }
   const fail = (error: unknown) => tellAndThrow(gateway, port.chain, error)

@@ -264,7 +264,6 @@ async function walk(of: Page, from: readonly string[]): Promise<Set<string>> {
       await of.emulateMedia({ colorScheme: 'light' })
     }
   }
-  await of.unroute(`${origin}/dashboard/**`, hearsNothing)
   for (const kind of kinds) cameTo.add(kind.split('?')[0] ?? kind)
   return kinds
 }

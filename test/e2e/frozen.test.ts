@@ -71,7 +71,7 @@ describe('two instances on one database', { concurrency: 2 }, () => {
       const before = await books()
       process.kill(sleeper, 'SIGCONT')
       // It has met the end of its lease when it says so.
-      await first.process.complains('the lead of this chain was taken over')
+      await first.process.complains('the lead of this chain is over')
       await until('every event was received', async () =>
         EVENTS.every((type) => receiver.received.some((event) => event.type === type)),
       )

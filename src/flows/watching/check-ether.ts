@@ -31,7 +31,7 @@ const ADDRESSES_PER_PAGE = 3_000
  * deposits that were derived from balances.
  *
  * @returns Whether there is another page to compare at once.
- * @throws {StaleLease} when another watcher leads now.
+ * @throws {StaleLease} when the lease is over.
  * @throws {OutsideFailure} when the node fails; the page is compared again by the next call.
  */
 export async function checkEther(gateway: Gateway, port: ChainPort, lease: Lease): Promise<boolean> {

@@ -96,7 +96,7 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
  * Brings our rows up to the node's.
  *
  * @param options.blocksMax - Followed at most; the rest is left to the next poll.
- * @throws {StaleLease} when another watcher leads now; nothing of this poll is written then.
+ * @throws {StaleLease} when the lease is over; nothing of this poll is written then.
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
  */
 export async function observeChain(

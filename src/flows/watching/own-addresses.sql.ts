@@ -52,8 +52,8 @@ const PIECES_PER_QUERY = 12_000
  *
  * What was ours then is all that is ours when it is written under the same lease ({@link takeLease}): an address was issued before
  * anybody could pay to it; UTXOs and inputs of deposits are written by whoever has the lease, and by a search of the chain, which
- * ends it. The signer's own change, which it writes before any block, is a UTXO as soon as a block pays it. Of the payments it tells what they were, a moment
- * before; that decides what is shown of a deposit at most, never what it is worth.
+ * ends it. The signer's own change, which it writes before any block, is a UTXO as soon as a block pays it. Of the payments it
+ * tells what they were, a moment before; that decides what is shown of a deposit at most, never what it is worth.
  */
 export async function matchOwn(
   db: Database,
