@@ -37,7 +37,7 @@ const STEP = 1_000
 /** Times as long as a step took: of one processor such work takes a ninth, and two such at a time two. */
 const REST = 8
 /** What took longer waited itself, for a node or for a disk. */
-const REST_MS_MAX = 100
+const REST_MS_MAX = 200
 
 /** Somebody waits for this work, or much of it: it rests nowhere. */
 export const AT_ONCE: SpareTime = {
