@@ -46,12 +46,12 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
         }
         lease ??= await takeLease(gateway.db, port.chain, holder)
         if (!lease) return false
-        if (!isSimulated(port.chain)) return (await observeChain(gateway, port, lease, { spareTime })).behind
+        const paced = isSimulated(port.chain) && SIMULATED_PACE
         const { behind } = await observeChain(gateway, port, lease, {
-          blocksMax: SIMULATED_PACE.blocks,
+          ...(paced && { blocksMax: paced.blocks }),
           spareTime,
         })
-        if (behind) await pause(SIMULATED_PACE.pauseMs, signal)
+        if (behind && paced) await pause(paced.pauseMs, signal)
         return behind
       } catch (error) {
         // A node that comes back may be another one: ask again who it is.

@@ -37,7 +37,7 @@ export interface Own extends OwnAddresses {
   readonly spends: readonly Spend[]
 }
 
-interface Found {
+interface MatchOptions {
   readonly spareTime?: SpareTime
   /** Of the transactions, where their adapter gives them. */
   readonly pieces?: TransactionPieces | undefined
@@ -59,7 +59,7 @@ export async function matchOwn(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { pieces, spareTime = AT_ONCE }: Found = {},
+  { pieces, spareTime = AT_ONCE }: MatchOptions = {},
 ): Promise<Own> {
   const spent = pieces?.spent ?? spentBy(transactions)
   const both = [
@@ -88,7 +88,7 @@ export async function matchOwnAddresses(
   db: Database,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
-  { pieces, spareTime = AT_ONCE }: Found = {},
+  { pieces, spareTime = AT_ONCE }: MatchOptions = {},
 ): Promise<OwnAddresses> {
   const lookups = pieces?.lookups ?? lookupsOf(transactions)
   const count = countPieces(lookups)
