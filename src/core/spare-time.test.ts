@@ -66,6 +66,9 @@ test('where it has none, work goes in steps, and rests eight times as long as ea
     return 'done'
   })
   assert.deepEqual([done, rests.at(-1)], ['done', 56])
+  const waited = async () => passes(90)
+  await spareTime.step(waited, () => 2)
+  assert.equal(rests.at(-1), 16, 'what another machine did is not rested from')
 })
 
 test('when the others are done, what is left is under way at once', async () => {

@@ -25,8 +25,12 @@ export interface SpareTime {
     partsAtOnce: number,
     work: (first: number, end: number) => Promise<Part>,
   ): Promise<Part[]>
-  /** One piece of work, and a rest behind it where the machine is busy. */
-  step<Result>(work: () => Result | Promise<Result>): Promise<Result>
+  /**
+   * One piece of work, and a rest behind it where the machine is busy.
+   *
+   * @param ownMs - Of work that waits for others: what of it was this machine's, which the rest is measured by.
+   */
+  step<Result>(work: () => Result | Promise<Result>, ownMs?: (result: Result) => number): Promise<Result>
 }
 
 /** With less of one processor idle, answers wait for each other. */
@@ -36,7 +40,7 @@ const WINDOW_MS = 500
 const STEP = 1_000
 /** Times as long as a step took: of one processor such work takes a ninth, and two such at a time two. */
 const REST = 8
-/** What took longer waited itself, for a node or for a disk. */
+/** What took longer waited itself, for a disk or for its turn. */
 const REST_MS_MAX = 200
 
 /** Somebody waits for this work, or much of it: it rests nowhere. */
@@ -67,8 +71,8 @@ export function watchSpareTime(
     const isKnown = passed > 0 && seen.processors === before.processors
     isBusy = isKnown && ((seen.idle - before.idle) / passed) * seen.processors < IDLE_PROCESSORS_MIN
   }
-  const restSince = async (began: number) => {
-    if (isBusy) await rest(Math.min((now() - began) * REST, REST_MS_MAX))
+  const restAfter = async (ms: number) => {
+    if (isBusy) await rest(Math.min(ms * REST, REST_MS_MAX))
   }
   return {
     look,
@@ -84,14 +88,14 @@ export function watchSpareTime(
         const end = Math.min(first + STEP, count)
         parts.push(await work(first, end))
         first = end
-        if (first < count) await restSince(began)
+        if (first < count) await restAfter(now() - began)
       }
       return parts.concat(await inParts(first, count, partsAtOnce, work))
     },
-    async step(work) {
+    async step(work, ownMs) {
       const began = now()
       const result = await work()
-      await restSince(began)
+      await restAfter(ownMs?.(result) ?? now() - began)
       return result
     },
   }

@@ -104,11 +104,13 @@ async function decodedByNode(node: Node, hash: string): Promise<unknown> {
 
 async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
   let steps = 0
+  const owns: number[] = []
   const spareTime: SpareTime = {
     ...AT_ONCE,
-    async step(work) {
+    async step(work, ownMs) {
       steps += 1
       const result = await work()
+      if (ownMs) owns.push(ownMs(result))
       await setImmediate()
       return result
     },
@@ -116,6 +118,9 @@ async function readByPort(port: ChainPort, hash: string): Promise<unknown> {
   const { pieces, ...block } = await port.readBlock(hash, { spareTime })
   assert.ok(pieces)
   assert.equal(steps, 4)
+  // However long the node took, a block of a few transactions is rested from like one.
+  assert.equal(owns.length, 1)
+  assert.ok(owns.every((ms) => ms > 0 && ms < 1))
   return {
     ...block,
     transactions: block.transactions.map(({ key, hash: name, inputs, outputs }) => ({

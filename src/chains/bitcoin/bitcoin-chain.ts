@@ -44,6 +44,8 @@ export interface BitcoinChainOptions {
 
 /** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk. */
 const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
+/** So much of it a node sends and Beck takes in, in a millisecond of either; for how long the node looked for it is its own affair. */
+const HEX_PER_MS = 300_000
 const OUTPOINTS_PER_BATCH = 500
 /** Headers the node may know without their blocks, as it does for a moment whenever a block arrives. */
 const BLOCKS_BEHIND_MAX = 3
@@ -79,21 +81,16 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     blockHash: (height) => blockHash(rpc, height),
 
     async readBlock(hash, { spareTime: { step } = AT_ONCE } = {}) {
-      const [raw, header] = await step(() =>
-        rpc.batch(
-          [
-            { method: 'getblock', params: [hash, 0] },
-            { method: 'getblockheader', params: [hash, true] },
-          ],
-          { timeoutMs: BLOCK_TIMEOUT_MS },
-        ),
+      const { hex, height } = await step(
+        () => rawBlock(rpc, hash),
+        (raw) => raw.hex.length / HEX_PER_MS,
       )
-      const bytes = await step(() => Buffer.from(String(take(raw)), 'hex'))
+      const bytes = await step(() => Buffer.from(hex, 'hex'))
       const parsed = await step(() => parseBlock(bytes, chain))
       if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
       return {
         hash,
-        height: count(member(take(header), 'height')),
+        height,
         parentHash: parsed.parentHash,
         timeMs: parsed.timeMs,
         transactions: parsed.transactions.map((transaction) => new ShownTransaction(transaction, asset)),
@@ -172,6 +169,17 @@ async function blockHash(rpc: CoreRpc, height: number): Promise<string | null> {
     if (error instanceof NodeError && error.code === RPC_INVALID_PARAMETER) return null
     throw error
   }
+}
+
+async function rawBlock(rpc: CoreRpc, hash: string): Promise<{ hex: string; height: number }> {
+  const [raw, header] = await rpc.batch(
+    [
+      { method: 'getblock', params: [hash, 0] },
+      { method: 'getblockheader', params: [hash, true] },
+    ],
+    { timeoutMs: BLOCK_TIMEOUT_MS },
+  )
+  return { hex: String(take(raw)), height: count(member(take(header), 'height')) }
 }
 
 /**

@@ -45,6 +45,7 @@ interface MatchOptions {
 
 /** More pieces than these, of a large block, are searched by two queries at once: one alone took 40 ms longer. */
 const PIECES_PER_QUERY = 12_000
+const queriesFor = (pieces: number): number => (pieces > PIECES_PER_QUERY ? 2 : 1)
 
 /**
  * What of a block, or of a part of the mempool, is ours. To be asked before the transaction that writes what was found, for a large
@@ -92,7 +93,7 @@ export async function matchOwnAddresses(
 ): Promise<OwnAddresses> {
   const lookups = pieces?.lookups ?? lookupsOf(transactions)
   const count = countPieces(lookups)
-  const found = await spareTime.spend(count, count > PIECES_PER_QUERY ? 2 : 1, (first, end) =>
+  const found = await spareTime.spend(count, queriesFor(count), (first, end) =>
     search(db, chain, arrayOf('bytea', lookups, first, end)),
   )
   const rows = found.flat()
@@ -149,7 +150,8 @@ async function listKnownSpent(
   spent: Pieces,
   spareTime: SpareTime,
 ): Promise<Set<string>> {
-  const found = await spareTime.spend(countPieces(spent), 1, (first, end) =>
+  const count = countPieces(spent)
+  const found = await spareTime.spend(count, queriesFor(count), (first, end) =>
     db.query<{ txid: string }>(
       `select txid from utxos where chain = $1 and txid = any($2::text[])
        union
