@@ -1397,9 +1397,11 @@ create table utxos (
   constraint utxos_atoms_check CHECK ((atoms > (0)::numeric)),
   constraint utxos_check CHECK (((spent_by IS NULL) = (spent_height IS NULL))),
   constraint utxos_output_index_check CHECK ((output_index >= 0)),
+  constraint utxos_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text)),
   constraint utxos_chain_reserved_by_fkey FOREIGN KEY (chain, reserved_by) REFERENCES signed_transactions(chain, txid),
   constraint utxos_pkey PRIMARY KEY (chain, txid, output_index)
 );
+CREATE INDEX utxos_by_head ON public.utxos USING btree ((((('x'::text || "left"(txid, 16)))::bit(64))::bigint));
 CREATE INDEX utxos_by_height ON public.utxos USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX utxos_by_spender ON public.utxos USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
 CREATE INDEX utxos_by_spent_height ON public.utxos USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { txidOf } from '../../test/txid.ts'
 import type { Database } from '../db/database.ts'
 import { markUtxosSpent, recordUtxos, type UtxoBlock } from './utxos.sql.ts'
 
 const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
 const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
+const [MADE, SPENT, OTHER] = ['made', 'spent', 'other'].map(txidOf) as [string, string, string]
 const isOurs = (lookup: Uint8Array) => lookup[2] === 1
 
 interface SpendingBlock extends UtxoBlock {
@@ -18,8 +20,8 @@ const paying: SpendingBlock = {
   height: 10,
   transactions: [
     {
-      key: 'a',
-      inputs: [{ txid: 'z', index: 4_294_967_295 }],
+      key: MADE,
+      inputs: [{ txid: OTHER, index: 4_294_967_295 }],
       outputs: [
         { lookup: THEIRS, index: 0, atoms: 9n },
         { lookup: OURS, index: 1, atoms: 5n },
@@ -29,7 +31,7 @@ const paying: SpendingBlock = {
 }
 const spending: SpendingBlock = {
   height: 11,
-  transactions: [{ key: 'b', inputs: [{ txid: 'a', index: 1 }], outputs: [] }],
+  transactions: [{ key: SPENT, inputs: [{ txid: MADE, index: 1 }], outputs: [] }],
 }
 
 const record = (db: Database, block: SpendingBlock) =>
@@ -54,7 +56,7 @@ test('a block gives UTXOs and spends them; reading it again changes nothing', as
     await record(db, spending)
   }
   assert.deepEqual(await utxos(db), [
-    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 11n },
+    { txid: MADE, output_index: 1, atoms: 5n, block_height: 10n, spent_by: SPENT, spent_height: 11n },
   ])
 })
 
@@ -63,6 +65,6 @@ test('a coin made and spent in one block is known as spent', async () => {
   const both = { height: 10, transactions: [...paying.transactions, ...spending.transactions] }
   await record(db, both)
   assert.deepEqual(await utxos(db), [
-    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 10n },
+    { txid: MADE, output_index: 1, atoms: 5n, block_height: 10n, spent_by: SPENT, spent_height: 10n },
   ])
 })

@@ -1,7 +1,9 @@
 /** The operator's capital is booked once, whatever becomes of the blocks it came in. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { txidOf } from '../../../test/txid.ts'
 import { searchCapitalAgain } from '../../treasury/unexpected-deposits.sql.ts'
 import { bookCapital } from './book-capital.ts'
 
@@ -19,11 +21,11 @@ const { rows } = await db.query<{ lookup: Buffer }>(
 )
 const lookup = rows[0]?.lookup ?? assert.fail('a wallet of the tests')
 
-const give = (txid: string, height: number | null) =>
+const give = (name: string, height: number | null) =>
   db.query(
     `insert into utxos (chain, txid, output_index, lookup, atoms, block_height) values ($1, $2, 0, $3, 1000, $4)
      on conflict (chain, txid, output_index) do update set block_height = excluded.block_height`,
-    [CHAIN, txid, lookup, height],
+    [CHAIN, txidOf(name), lookup, height],
   )
 const moveTo = (height: number, branch = 'tip') =>
   db.query(`update chains set tip_height = $2, tip_hash = $3 where chain = $1`, [
@@ -52,7 +54,7 @@ test('capital is booked when its block is deep enough, and no block is searched 
   assert.equal(await searchedUpTo(), 10 - DEPTH + 1)
   await moveTo(13)
   assert.equal(await bookCapital(gateway, CHAIN), 1)
-  assert.deepEqual([await booked(), await searchedUpTo()], [['first'], 8])
+  assert.deepEqual([await booked(), await searchedUpTo()], [[txidOf('first')], 8])
   assert.equal(await bookCapital(gateway, CHAIN), 0)
 })
 
@@ -65,7 +67,7 @@ test('a reorganisation below it has its blocks searched again: it is booked once
   await give('neighbour', 6)
   await moveTo(14, 'branch')
   assert.equal(await bookCapital(gateway, CHAIN), 1)
-  assert.deepEqual(await booked(), ['first', 'neighbour'])
+  assert.deepEqual(await booked(), ['first', 'neighbour'].map(txidOf))
 })
 
 test('what a payer searched while the chain moved is searched again', async () => {

@@ -1,8 +1,10 @@
 /** Nodes that are late: nothing is un-confirmed because one shows a block that we passed. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { testGateway } from '../../../test/gateway.ts'
+import { txidOf } from '../../../test/txid.ts'
 import { fillTestWallets } from '../../../test/wallet.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
 import { findChainProgress, StaleLease, takeLease } from '../../chains/chain-progress.sql.ts'
@@ -140,13 +142,14 @@ test('a coin that is made and spent in one block is known as spent', async () =>
   await storage.change((store) => mine(store, 1))
   const block = await simulated.readBlock((await simulated.tip()).hash)
   const ours = { lookup, index: 1, asset: 'LTC', atoms: 5n } as const
+  const [made, spent] = [txidOf('made'), txidOf('spent')]
   const transactions = [
-    { key: 'made', hash: 'made', outputs: [ours], inputs: [{ txid: 'theirs', index: 0 }] },
-    { key: 'spent', hash: 'spent', outputs: [], inputs: [{ txid: 'made', index: 1 }] },
+    { key: made, hash: made, outputs: [ours], inputs: [{ txid: txidOf('theirs'), index: 0 }] },
+    { key: spent, hash: spent, outputs: [], inputs: [{ txid: made, index: 1 }] },
   ]
   await applyBlock(gateway, lease, { ...block, transactions })
   const { rows: utxos } = await db.query(
     'select txid, spent_by as "spentBy", spent_height::int as height from utxos',
   )
-  assert.deepEqual(utxos, [{ txid: 'made', spentBy: 'spent', height: block.height }])
+  assert.deepEqual(utxos, [{ txid: made, spentBy: spent, height: block.height }])
 })

@@ -6,7 +6,7 @@ import type { AccountId, PaymentId } from '../../core/ids.ts'
 import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { isLookupOf } from '../../wallets/derivation.ts'
-import { arrayOf, countPieces, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
+import { arrayOf, countPieces, headsOf, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
 
 /** An address with the payment it was issued for. */
 export interface IssuedAddress {
@@ -45,7 +45,6 @@ interface MatchOptions {
 
 /** More pieces than these, of a large block, are searched by two queries at once: one alone took 40 ms longer. */
 const PIECES_PER_QUERY = 12_000
-const queriesFor = (pieces: number): number => (pieces > PIECES_PER_QUERY ? 2 : 1)
 
 /**
  * What of a block, or of a part of the mempool, is ours. To be asked before the transaction that writes what was found, for a large
@@ -93,7 +92,7 @@ export async function matchOwnAddresses(
 ): Promise<OwnAddresses> {
   const lookups = pieces?.lookups ?? lookupsOf(transactions)
   const count = countPieces(lookups)
-  const found = await spareTime.spend(count, queriesFor(count), (first, end) =>
+  const found = await spareTime.spend(count, count > PIECES_PER_QUERY ? 2 : 1, (first, end) =>
     search(db, chain, arrayOf('bytea', lookups, first, end)),
   )
   const rows = found.flat()
@@ -139,10 +138,11 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
   inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index }))
 
 /**
- * The transactions among those spent from of which we have a UTXO, or which an unconfirmed deposit spends from as well.
+ * The transactions among those spent from of which we have a UTXO, or which an unconfirmed deposit spends from as well; and others whose
+ * ids begin like one of those.
  *
- * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by their index, in half of the time that a join takes.
- * Inputs of deposits that wait are few, and a join with them is quicker.
+ * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by an index, and numbers are sorted, told apart and sent in
+ * a third of the time that ids take. Inputs of deposits that wait are few, and a join with them is quicker.
  */
 async function listKnownSpent(
   db: Database,
@@ -150,13 +150,12 @@ async function listKnownSpent(
   spent: Pieces,
   spareTime: SpareTime,
 ): Promise<Set<string>> {
-  const count = countPieces(spent)
-  const found = await spareTime.spend(count, queriesFor(count), (first, end) =>
+  const found = await spareTime.spend(countPieces(spent), 1, (first, end) =>
     db.query<{ txid: string }>(
-      `select txid from utxos where chain = $1 and txid = any($2::text[])
+      `select txid from utxos where chain = $1 and ('x' || left(txid, 16))::bit(64)::bigint = any($2::bigint[])
        union
-       select i.spent_tx from unnest($2::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
-      [chain, arrayOf('text', spent, first, end)],
+       select i.spent_tx from unnest($3::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
+      [chain, headsOf(spent, first, end), arrayOf('text', spent, first, end)],
     ),
   )
   return new Set(found.flatMap(({ rows }) => rows.map(({ txid }) => txid)))

@@ -101,6 +101,8 @@ test('of what a block spends, ours is found, and what a deposit that waits spend
   )
   const spent = Array.from({ length: 20_000 }, () => randomBytes(32).toString('hex'))
   spent[1] = utxo
+  // Another's, whose id begins like ours.
+  spent[2] = utxo.slice(0, 32) + randomBytes(16).toString('hex')
   spent[19_998] = waiting
   // Each spends two, of which the second concerns nobody.
   const transactions = spent.map((txid, n) => ({

@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { testDatabase } from '../../../test/database.ts'
 import type { ChainTransaction } from '../../chains/chain.ts'
-import { arrayOf, countPieces, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
+import { arrayOf, countPieces, headsOf, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
 
 const bytes = fc.uint8Array({ maxLength: 40 })
 const transactions: fc.Arbitrary<ChainTransaction[]> = fc.array(
@@ -58,4 +58,29 @@ test('PostgreSQL reads the arrays as what they are made of, whole and in parts',
       })
     }),
   )
+})
+
+test('the head of an id is the number that the index of UTXOs has of it, in whole and in parts', async () => {
+  const db = await testDatabase()
+  const txid = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((id) => Buffer.from(id).toString('hex'))
+  await fc.assert(
+    fc.asyncProperty(fc.array(txid, { maxLength: 8 }), fc.nat(8), async (txids, first) => {
+      const spent = spentBy([
+        { key: '', hash: null, outputs: [], inputs: txids.map((id, index) => ({ txid: id, index })) },
+      ])
+      const from = Math.min(first, txids.length)
+      const { rows } = await db.query<Record<string, bigint[]>>(
+        `select $1::bigint[] as all, $2::bigint[] as part,
+           array(select ('x' || left(txid, 16))::bit(64)::bigint from unnest($3::text[]) with ordinality t (txid, n) order by n) as told`,
+        [headsOf(spent), headsOf(spent, from, from + 3), txids],
+      )
+      const told = rows[0]?.told ?? []
+      assert.deepEqual([rows[0]?.all, rows[0]?.part], [told, told.slice(from, from + 3)])
+    }),
+  )
+})
+
+test('of what is no id, a head is some number, and nothing beyond the piece is needed', () => {
+  const odd = spentBy([{ key: '', hash: null, outputs: [], inputs: [{ txid: '0xé', index: 0 }] }])
+  assert.equal(headsOf(odd).length, headsOf(spentBy([])).length + 12)
 })

@@ -57,8 +57,11 @@ function endingOf(bytes: Uint8Array, from: number, to: number): number {
 export const keyOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 
-const OIDS = { bytea: 17, text: 25 } as const
+const OIDS = { bytea: 17, bigint: 20, text: 25 } as const
 const HEADER_BYTES = 20
+const HEAD_BYTES = 8
+const DIGIT_0 = 0x30
+const LETTER_A = 0x61
 
 /**
  * An array in PostgreSQL's binary format, which nothing is quoted in and nothing parsed of: written out, thousands of values take
@@ -68,7 +71,7 @@ const HEADER_BYTES = 20
  * @param first - The pieces from this one on, up to the one at `end`.
  */
 export function arrayOf(
-  type: keyof typeof OIDS,
+  type: 'bytea' | 'text',
   { bytes, ranges }: Pieces,
   first = 0,
   end = Number.POSITIVE_INFINITY,
@@ -77,9 +80,7 @@ export function arrayOf(
   let length = HEADER_BYTES
   for (let i = first; i < last; i++) length += 4 + lengthAt(ranges, i)
   const packed = Buffer.allocUnsafe(length)
-  // One dimension, no null, of this type, so many, counted from 1.
-  let at = 0
-  for (const word of [1, 0, OIDS[type], last - first, 1]) at = packed.writeInt32BE(word, at)
+  let at = writeHeader(packed, type, last - first)
   for (let i = first; i < last; i++) {
     const from = ranges[i * NUMBERS_PER_PIECE] ?? 0
     at = packed.writeInt32BE(lengthAt(ranges, i), at)
@@ -87,6 +88,33 @@ export function arrayOf(
     at += lengthAt(ranges, i)
   }
   return packed
+}
+
+/** The first 16 digits of pieces that are hexadecimal, each as a `bigint` of PostgreSQL: what has the same head may be one of them. */
+export function headsOf({ bytes, ranges }: Pieces, first = 0, end = Number.POSITIVE_INFINITY): Buffer {
+  const last = Math.min(end, ranges.length / NUMBERS_PER_PIECE)
+  const packed = Buffer.alloc(HEADER_BYTES + (last - first) * (4 + HEAD_BYTES))
+  let at = writeHeader(packed, 'bigint', last - first)
+  for (let i = first; i < last; i++) {
+    const from = ranges[i * NUMBERS_PER_PIECE] ?? 0
+    at = packed.writeInt32BE(HEAD_BYTES, at)
+    for (let n = 0; n < HEAD_BYTES; n++)
+      packed[at++] = (digitAt(bytes, from + 2 * n) << 4) | digitAt(bytes, from + 2 * n + 1)
+  }
+  return packed
+}
+
+/** Of what is no digit, some number. */
+function digitAt(bytes: Uint8Array, at: number): number {
+  const letter = bytes[at] ?? 0
+  return letter < LETTER_A ? letter - DIGIT_0 : letter - LETTER_A + 10
+}
+
+/** One dimension, no null, of this type, so many, counted from 1. */
+function writeHeader(packed: Buffer, type: keyof typeof OIDS, count: number): number {
+  let at = 0
+  for (const word of [1, 0, OIDS[type], count, 1]) at = packed.writeInt32BE(word, at)
+  return at
 }
 
 const lengthAt = (ranges: ArrayLike<number>, i: number): number =>

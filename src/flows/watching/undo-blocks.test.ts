@@ -1,7 +1,9 @@
 /** A reorganisation takes back everything that its blocks showed, whichever table says so. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import { txidOf } from '../../../test/txid.ts'
 import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
 const CHAIN = 'sim-litecoin'
@@ -50,7 +52,7 @@ test('no column of the schema tells of a block above the fork', async () => {
     await db.query(
       `insert into utxos (chain, txid, output_index, lookup, atoms, block_height, spent_by, spent_height)
        values ($1, $2, 0, '\\x00', 5, 10, 'spender', $3), ($1, $2, 1, '\\x00', 5, $3, null, null)`,
-      [CHAIN, `coin ${height}`, height],
+      [CHAIN, txidOf(`coin ${height}`), height],
     )
     await db.query(
       `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
