@@ -54,6 +54,8 @@ const MATCHES_PER_MS = 4_000n
 /** And where they are not, or nobody knows, one more for so many that lie before the page, up to this many. */
 const SKIPPED_PER_MS = 500n
 const SKIPPED_MS_MAX = 25
+/** Of that it has so much where it is known where a page begins: the way from there is not much longer. */
+const PLACED_SHARE = 0.5
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
 const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -236,21 +238,22 @@ async function readPlaced<Row>(
     conditions: (bind) => [matchesOf(reading, bind)],
   }
   let isTried = part.wasWalked
-  const tryToWalk = async (): Promise<Row[] | null> => {
+  const tryToWalk = async (canBePlaced: boolean): Promise<Row[] | null> => {
     if (isTried) return null
     isTried = true
-    const longer = total <= SORTED_MAX ? Number(total / MATCHES_PER_MS) : longerFor(nearer)
     const walked = statementOf(reading, part.take, fromNearer)
+    if (total > SORTED_MAX)
+      return walk<Row>(reading, ...walked, (WALK_MS + longerFor(nearer)) * (canBePlaced ? PLACED_SHARE : 1))
     // What PostgreSQL would sort anyway is sorted by its keys alone in less time.
-    if (total <= SORTED_MAX && (await sortsMany(asked.db, ...walked))) return null
-    return walk<Row>(reading, ...walked, WALK_MS + longer)
+    if (await sortsMany(asked.db, ...walked)) return null
+    return walk<Row>(reading, ...walked, WALK_MS + Number(total / MATCHES_PER_MS))
   }
-  const near = isFar ? null : await tryToWalk()
+  const near = isFar ? null : await tryToWalk(beginOf !== undefined)
   if (near) return near
   const place = order[0]?.[1] === 'desc' ? fromEnd : part.skipped
   const begin = await (beginOf?.(place) ?? description.places?.begin(asked, place))
   if (!begin && total > SORTED_MAX) return read(fromNearer)
-  const rows = !begin || begin.skip >= nearer ? await tryToWalk() : null
+  const rows = !begin || begin.skip >= nearer ? await tryToWalk(begin !== null) : null
   if (rows) return rows
   if (begin) {
     const placed = statementOf(reading, part.take, {

@@ -1504,12 +1504,11 @@ create table withdrawals (
   constraint withdrawals_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint withdrawals_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX withdrawals_by_asset ON public.withdrawals USING btree (account_id, asset, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_asset ON public.withdrawals USING btree (account_id, asset, created_at DESC, id DESC) INCLUDE (kind, status);
 CREATE INDEX withdrawals_by_batch ON public.withdrawals USING btree (account_id, batch_id) WHERE (batch_id IS NOT NULL);
-CREATE INDEX withdrawals_by_kind ON public.withdrawals USING btree (account_id, kind, created_at DESC, id DESC);
-CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (account_id, status, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_kind ON public.withdrawals USING btree (account_id, kind, created_at DESC, id DESC) INCLUDE (asset, status);
+CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (account_id, status, created_at DESC, id DESC) INCLUDE (kind, asset);
 CREATE INDEX withdrawals_destination ON public.withdrawals USING btree (account_id, destination);
-CREATE INDEX withdrawals_narrowed ON public.withdrawals USING btree (account_id, kind, asset, status, created_at DESC, id DESC);
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);

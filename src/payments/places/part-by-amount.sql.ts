@@ -15,6 +15,14 @@ interface CountedRung {
   readonly more: bigint
 }
 
+/**
+ * Those that are newer than all that is counted stand behind each of their amount: the rung is found by the amount alone. To sort them with
+ * the rungs would take as long as all else, and to look for the rung of each a third of it.
+ */
+const newerByRung = (later: string, low: string): string =>
+  `select coalesce(nullif(width_bucket(p.net_minor, (select array_agg(net_minor order by rung) from rungs)), 0) + ${low} - 1, 0), p.n
+   from (select p.net_minor, count(*) as n from payments p where ${later} group by 1) p`
+
 /** Null where another count came between. */
 export async function countByAmount(asked: Asked, inside: Inside): Promise<Counted | null> {
   const values: unknown[] = []
@@ -25,8 +33,6 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
   const key = 'p.net_minor, p.created_at, p.id'
   const count = (rung: string, where: readonly string[]) =>
     where.map((each) => `union all select ${rung}, count(*) from payments p where ${each}`).join(' ')
-  // To sort those that are newer with the rungs would take as long as all else.
-  const later = `nullif(width_bucket(p.net_minor, (select array_agg(net_minor order by rung) from rungs)), 0) + ${low} - 1`
   const rows = await allRows<CountedRung>(
     asked.db,
     `with rungs as materialized (
@@ -42,7 +48,7 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
        ) both_sorted
      ), more as (
        select coalesce(rung, 0) as rung, sum(n)::bigint as n from placed where n <> 0 group by 1
-       ${inside.isUpToNow ? `union all select coalesce(${later}, 0), count(*) from payments p where ${part.later} group by 1` : ''}
+       ${inside.isUpToNow ? `union all ${newerByRung(part.later, low)}` : ''}
        ${count('0', part.lower)}
        ${count(high, part.higher)}
      ), whole as (
