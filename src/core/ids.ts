@@ -3,8 +3,8 @@
  * TypeID with the prefix of its resource (`pay_01h…`). Ids that travel in public links (`cs_…`, `plink_…`, `pos_…`)
  * are 128 random bits in the same alphabet: nobody can guess a neighbour's or read its age.
  */
-import { randomBytes } from 'node:crypto'
-import { fromString, fromUUID, toUUIDBytes, typeidUnboxed } from 'typeid-js'
+import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { fromString, fromUUID, toUUIDBytes } from 'typeid-js'
 
 declare const brand: unique symbol
 type Branded<Name extends string> = string & { readonly [brand]: Name }
@@ -60,12 +60,12 @@ export type IdPrefix = keyof IdByPrefix
 export type PublicIdPrefix = 'cs' | 'plink' | 'pos'
 
 /** A new id, its UUID ordered by time. Never for public ones: see {@link newPublicId}. */
-export function newId<P extends Exclude<IdPrefix, PublicIdPrefix>>(prefix: P): IdByPrefix[P] {
-  return uuidOf(toUUIDBytes(typeidUnboxed(prefix))) as IdByPrefix[P]
+export function newId<P extends Exclude<IdPrefix, PublicIdPrefix>>(_prefix: P): IdByPrefix[P] {
+  return randomUUIDv7() as string as IdByPrefix[P]
 }
 
 /** A new UUIDv7 for a row that nobody outside ever names: a journal entry, an alert. */
-export const newRowId = (): string => uuidOf(toUUIDBytes(typeidUnboxed()))
+export const newRowId = (): string => randomUUIDv7()
 
 /** A new id of 128 random bits for what anyone holding the link may open. */
 export function newPublicId<P extends PublicIdPrefix>(_prefix: P): IdByPrefix[P] {

@@ -1,4 +1,17 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
+
+const BYTES = 12
+/** Drawn for many at once, as Node draws for its UUIDs: one by one they took a thirtieth of what a payment costs this process. */
+const drawn = Buffer.allocUnsafe(256 * BYTES)
+let at = drawn.length
 
 /** Names a request in its answer and in the log. */
-export const newRequestId = (): string => `req_${randomBytes(12).toString('base64url')}`
+export function newRequestId(): string {
+  if (at === drawn.length) {
+    randomFillSync(drawn)
+    at = 0
+  }
+  const from = at
+  at += BYTES
+  return `req_${drawn.toString('base64url', from, at)}`
+}
