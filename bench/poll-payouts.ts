@@ -89,7 +89,7 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
       `with place as (insert into addresses (chain, lookup, address, branch, position, series, mac)
          select $1, sha256(('own' || $2::bigint)::bytea), 'own ' || $2::bigint, 1, $2, 'bench', sha256('mac') returning lookup)
        insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
-       select $1, 'capital' || $2::bigint, 0, lookup, 1000, $2 from place`,
+       select $1, encode(sha256(('capital' || $2::bigint)::bytea), 'hex'), 0, lookup, 1000, $2 from place`,
       [CHAIN, height],
     )
     looks.push(await look())

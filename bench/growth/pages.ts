@@ -74,6 +74,8 @@ const WITHDRAWALS = [
   { filter_status: 'completed', filter_asset: 'ETH' },
   { filter_kind: 'payout', filter_status: 'failed' },
   { filter_kind: 'payout', filter_status: 'failed', filter_asset: 'ETH' },
+  // None is.
+  { filter_kind: 'refund', filter_asset: 'ETH' },
   { filter_to: 'tltc1q7' },
   { order: 'asc' },
 ] as const
@@ -174,15 +176,15 @@ async function measureEvents(side: Running): Promise<number> {
 async function measureWithdrawals({ db, accountId }: Side): Promise<number> {
   let slowest = 0
   for (const query of WITHDRAWALS) {
-    const { total, totalPages: last } = await listWithdrawals(db, accountId, query)
-    assert.ok(total > 0)
+    const { total, totalPages } = await listWithdrawals(db, accountId, query)
+    const last = Math.max(1, totalPages)
     for (const page of new Set([1, Math.ceil(last / 2), last])) {
       const times: number[] = []
       for (let time = 0; time < 5; time++) {
         const asked = performance.now()
         const { items } = await listWithdrawals(db, accountId, { ...query, page })
         times.push(performance.now() - asked)
-        assert.ok(items.length > 0)
+        assert.equal(items.length > 0, total > 0)
       }
       const usual = median(times)
       slowest = Math.max(slowest, usual)

@@ -34,11 +34,12 @@ async function describe(database: Database): Promise<string> {
     select c.relname as table,
       format('  %s %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
         case when a.attnotnull then ' not null' else '' end,
-        coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')) as line
+        coalesce(case a.attgenerated when 's' then ' generated always as (' || expression || ') stored' else ' default ' || expression end, '')) as line
     from pg_class c
     join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+    cross join lateral (select pg_get_expr(d.adbin, d.adrelid) as expression) e
     where c.relkind in ('r', 'p')
     order by c.relname, a.attnum`)
   const { rows: constraints } = await database.query<{ table: string; line: string }>(`

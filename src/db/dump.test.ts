@@ -59,6 +59,8 @@ test('a load whose connection breaks leaves the database empty; it does not go o
   assert.equal(await count(db), 0)
   await loadDatabase(db, from(lines), FINE)
   assert.equal(await count(db), 3)
+  const { rows } = await db.query(`select reltuples::int from pg_class where oid = 'accounts'::regclass`)
+  assert.deepEqual(rows, [{ reltuples: 3 }], 'PostgreSQL knows what it has')
   await migrate(db)
 })
 

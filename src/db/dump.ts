@@ -158,6 +158,8 @@ async function loadRows(
     for (const { table, name, definition } of references)
       await tx.query(`alter table ${table} add constraint ${name} ${definition}`)
     await advanceSequences(tx)
+    // Until PostgreSQL has been through them by itself, it would look for a row as in tables of which it knows nothing.
+    await tx.query(`analyze ${tables.map(({ table }) => table).join(', ')}`)
     await check(tx)
   })
 }

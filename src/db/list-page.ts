@@ -54,8 +54,8 @@ const MATCHES_PER_MS = 4_000n
 /** And where they are not, or nobody knows, one more for so many that lie before the page, up to this many. */
 const SKIPPED_PER_MS = 500n
 const SKIPPED_MS_MAX = 25
-/** Of that it has so much where it is known where a page begins: the way from there is not much longer. */
-const PLACED_SHARE = 0.5
+/** Of that it has so much where what counted the list places its pages too: a walk in vain is then most of what such a page takes beside the count. */
+const COUNTED_SHARE = 0.5
 /** And for so long from where a page begins: it takes as many milliseconds as a walk, or twice as many, but where it has of two places. */
 const PLACED_MS = 40
 /** So few that match are read, whichever index finds them, and sorted, where a walk takes too long. */
@@ -238,22 +238,24 @@ async function readPlaced<Row>(
     conditions: (bind) => [matchesOf(reading, bind)],
   }
   let isTried = part.wasWalked
-  const tryToWalk = async (canBePlaced: boolean): Promise<Row[] | null> => {
+  const tryToWalk = async (): Promise<Row[] | null> => {
     if (isTried) return null
     isTried = true
     const walked = statementOf(reading, part.take, fromNearer)
-    if (total > SORTED_MAX)
-      return walk<Row>(reading, ...walked, (WALK_MS + longerFor(nearer)) * (canBePlaced ? PLACED_SHARE : 1))
+    if (total > SORTED_MAX) {
+      const withinMs = WALK_MS + longerFor(nearer)
+      return walk<Row>(reading, ...walked, beginOf ? withinMs * COUNTED_SHARE : withinMs)
+    }
     // What PostgreSQL would sort anyway is sorted by its keys alone in less time.
     if (await sortsMany(asked.db, ...walked)) return null
     return walk<Row>(reading, ...walked, WALK_MS + Number(total / MATCHES_PER_MS))
   }
-  const near = isFar ? null : await tryToWalk(beginOf !== undefined)
+  const near = isFar ? null : await tryToWalk()
   if (near) return near
   const place = order[0]?.[1] === 'desc' ? fromEnd : part.skipped
   const begin = await (beginOf?.(place) ?? description.places?.begin(asked, place))
   if (!begin && total > SORTED_MAX) return read(fromNearer)
-  const rows = !begin || begin.skip >= nearer ? await tryToWalk(begin !== null) : null
+  const rows = !begin || begin.skip >= nearer ? await tryToWalk() : null
   if (rows) return rows
   if (begin) {
     const placed = statementOf(reading, part.take, {

@@ -1385,6 +1385,7 @@ CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 create table utxos (
   chain text not null,
   txid text not null,
+  txid_head bigint not null generated always as (((('x'::text || "left"(txid, 16)))::bit(64))::bigint) stored,
   output_index integer not null,
   lookup bytea not null,
   atoms numeric(78,0) not null,
@@ -1401,7 +1402,7 @@ create table utxos (
   constraint utxos_chain_reserved_by_fkey FOREIGN KEY (chain, reserved_by) REFERENCES signed_transactions(chain, txid),
   constraint utxos_pkey PRIMARY KEY (chain, txid, output_index)
 );
-CREATE INDEX utxos_by_head ON public.utxos USING btree ((((('x'::text || "left"(txid, 16)))::bit(64))::bigint));
+CREATE INDEX utxos_by_head ON public.utxos USING btree (txid_head);
 CREATE INDEX utxos_by_height ON public.utxos USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX utxos_by_spender ON public.utxos USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
 CREATE INDEX utxos_by_spent_height ON public.utxos USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);

@@ -9,6 +9,15 @@ export function text(value: unknown): string {
   throw new OutsideFailure(`the node sent ${typeof value} instead of a text`, { retryable: true })
 }
 
+/** The id of a transaction: 64 hexadecimal digits, as rows and comparisons have them. */
+export function txid(value: unknown): string {
+  const id = text(value)
+  if (/^[0-9a-f]{64}$/.test(id)) return id
+  throw new OutsideFailure(`the node sent ${JSON.stringify(id.slice(0, 80))} instead of an id`, {
+    retryable: true,
+  })
+}
+
 export function count(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
   throw new OutsideFailure(`the node sent ${String(value)} instead of a whole number`, { retryable: true })

@@ -16,7 +16,7 @@ import {
   WrongChain,
 } from '../chain.ts'
 import { NodeError, take } from '../json-rpc.ts'
-import { coinAtoms, count, text } from './answers.ts'
+import { coinAtoms, count, text, txid } from './answers.ts'
 import { parseBlock } from './block.ts'
 import { concernsOf } from './concerns.ts'
 import { listenForHints } from './hints.ts'
@@ -308,7 +308,7 @@ async function scanUnspent(rpc: CoreRpc, asset: Asset, lookups: readonly Uint8Ar
       asset,
       atoms: coinAtoms(member(unspent, 'amount')),
       utxo: {
-        txid: text(member(unspent, 'txid')),
+        txid: txid(member(unspent, 'txid')),
         index: count(member(unspent, 'vout')),
         height: count(member(unspent, 'height')),
       },

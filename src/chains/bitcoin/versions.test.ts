@@ -231,6 +231,17 @@ test('what a node warns of is passed on, one text or a list; and that it relays 
   }
 })
 
+test('an id that is none is a failure of the node, before it is written anywhere', async () => {
+  const { answers: newest } = versions.at(-1) ?? assert.fail('there are versions')
+  for (const odd of [TXID.toUpperCase().replace(/^./, 'A'), TXID.slice(1)]) {
+    answers = { ...newest, scantxoutset: String(newest.scantxoutset).replace(TXID, odd) }
+    await assert.rejects(
+      async () => portOf('bitcoin').findFunds?.([Buffer.from(SCRIPT, 'hex')]),
+      (error) => error instanceof OutsideFailure && error.message.includes('instead of an id'),
+    )
+  }
+})
+
 test('a second search while the node makes one is a failure that says so', async () => {
   const message = 'Scan already in progress, use action "abort" or "status"'
   answers = { ...versions.at(-1)?.answers, scantxoutset: { code: -8, message } }

@@ -55,8 +55,8 @@ create table withdrawals (
 -- One by where it went.
 create index withdrawals_destination on withdrawals (account_id, destination);
 create index withdrawals_recent on withdrawals (account_id, created_at desc, id desc);
--- What the list is narrowed to, each in its order: of a seldom one it would walk past all others. What it may be narrowed to besides is
--- told by the index, and no row looked at for it.
+-- What the list is narrowed to, each in its order: of a seldom one it would walk past all others. What it may be narrowed to besides the
+-- index tells whoever counts, or looks for the ids of a page; their rows are not fetched for it.
 create index withdrawals_by_status on withdrawals (account_id, status, created_at desc, id desc) include (kind, asset);
 create index withdrawals_by_asset on withdrawals (account_id, asset, created_at desc, id desc) include (kind, status);
 create index withdrawals_by_kind on withdrawals (account_id, kind, created_at desc, id desc) include (asset, status);
@@ -155,6 +155,8 @@ create index signed_payouts_replacement_set on signed_payouts (chain, replacemen
 create table utxos (
   chain text not null,
   txid text not null check (txid ~ '^[0-9a-f]{64}$'),
+  -- Its first quarter: what a block spends, thousands of ids, is looked for by numbers in half the time or less.
+  txid_head bigint not null generated always as (('x' || left(txid, 16))::bit(64)::bigint) stored,
   output_index integer not null check (output_index >= 0),
   lookup bytea not null,
   atoms numeric(78, 0) not null check (atoms > 0),
@@ -176,8 +178,7 @@ create table utxos (
 create index utxos_spendable on utxos (chain, atoms desc) where spent_by is null and reserved_by is null;
 -- Where the proofs of the books go through the UTXOs in their order, past those that were spent long ago.
 create index utxos_unspent on utxos (chain, txid, output_index) where spent_by is null and block_height is not null;
--- What a block spends, thousands of ids, is looked for by the first quarter of each, in a third of the time.
-create index utxos_by_head on utxos ((('x' || left(txid, 16))::bit(64)::bigint));
+create index utxos_by_head on utxos (txid_head);
 create index utxos_by_height on utxos (chain, block_height) where block_height is not null;
 create index utxos_by_spent_height on utxos (chain, spent_height) where spent_height is not null;
 create index utxos_by_spender on utxos (chain, spent_by) where spent_by is not null;

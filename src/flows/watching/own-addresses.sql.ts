@@ -141,8 +141,8 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
  * The transactions among those spent from of which we have a UTXO, or which an unconfirmed deposit spends from as well; and others whose
  * ids begin like one of those.
  *
- * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by an index, and numbers are sorted, told apart and sent in
- * a third of the time that ids take. Inputs of deposits that wait are few, and a join with them is quicker.
+ * Of UTXOs there may be any number: an array that PostgreSQL sees finds them by an index, and numbers are compared and told apart in less
+ * time than ids. Inputs of deposits that wait are few, and a join with them is quicker.
  */
 async function listKnownSpent(
   db: Database,
@@ -152,7 +152,9 @@ async function listKnownSpent(
 ): Promise<Set<string>> {
   const found = await spareTime.spend(countPieces(spent), 1, (first, end) =>
     db.query<{ txid: string }>(
-      `select txid from utxos where chain = $1 and ('x' || left(txid, 16))::bit(64)::bigint = any($2::bigint[])
+      // By the chain, PostgreSQL would look at each of the chain's UTXOs until it has counted them.
+      `with own as materialized (select chain, txid from utxos where txid_head = any($2::bigint[]))
+       select txid from own where chain = $1
        union
        select i.spent_tx from unnest($3::text[]) as spent (txid) join deposit_inputs i on i.chain = $1 and i.spent_tx = spent.txid`,
       [chain, headsOf(spent, first, end), arrayOf('text', spent, first, end)],

@@ -159,3 +159,37 @@ test('what a block brings us and spends again at once is among what it spends', 
     { txKey: 'rival', spentTx: theirs, spentIndex: 1 },
   ])
 })
+
+test('what a block spends is found by an index, and where PostgreSQL has not counted by no index of the whole chain', async () => {
+  const { db } = await testGateway()
+  await db.query('alter table utxos set (autovacuum_enabled = off)')
+  await db.query(
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
+     select 'sim-litecoin', encode(sha256(int8send(n)), 'hex'), 0, '\\x51', 1, 1 from generate_series(1, 50000) n`,
+  )
+  const transactions = Array.from({ length: 3_000 }, (_, n) => ({
+    key: String(n),
+    hash: null,
+    outputs: [],
+    inputs: [{ txid: randomBytes(32).toString('hex'), index: 0 }],
+  }))
+  const planOf = async (): Promise<string> => {
+    const plans: string[] = []
+    const explained = {
+      ...db,
+      async query(text: string, values: readonly unknown[]) {
+        if (text.includes('from utxos')) {
+          const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+          plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+        }
+        return db.query(text, values)
+      },
+    } as typeof db
+    await matchOwn(explained, 'sim-litecoin', transactions)
+    assert.equal(plans.length, 1)
+    return plans.join()
+  }
+  assert.doesNotMatch(await planOf(), /utxos_pkey/)
+  await db.query('analyze utxos')
+  assert.match(await planOf(), /utxos_by_head/)
+})

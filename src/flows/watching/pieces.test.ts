@@ -60,7 +60,7 @@ test('PostgreSQL reads the arrays as what they are made of, whole and in parts',
   )
 })
 
-test('the head of an id is the number that the index of UTXOs has of it, in whole and in parts', async () => {
+test('the head of an id is the number that is kept beside it, in whole and in parts', async () => {
   const db = await testDatabase()
   const txid = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((id) => Buffer.from(id).toString('hex'))
   await fc.assert(
@@ -80,7 +80,13 @@ test('the head of an id is the number that the index of UTXOs has of it, in whol
   )
 })
 
-test('of what is no id, a head is some number, and nothing beyond the piece is needed', () => {
-  const odd = spentBy([{ key: '', hash: null, outputs: [], inputs: [{ txid: '0xé', index: 0 }] }])
-  assert.equal(headsOf(odd).length, headsOf(spentBy([])).length + 12)
+test('of what is no id a head is some number, and the next is right all the same', async () => {
+  const db = await testDatabase()
+  const id = 'fedcba9876543210'.repeat(4)
+  const inputs = ['0xé', id].map((txid, index) => ({ txid, index }))
+  const { rows } = await db.query(
+    'select cardinality(heads) as many, heads[2] = $2::bit(64)::bigint as same from (select $1::bigint[] as heads) h',
+    [headsOf(spentBy([{ key: '', hash: null, outputs: [], inputs }])), `x${id.slice(0, 16)}`],
+  )
+  assert.deepEqual(rows, [{ many: 2, same: true }])
 })
