@@ -41,7 +41,7 @@ const CONNECTIONS = 16
 const REQUESTS_MIN = 200
 const LOOK_MS = 25
 const IN_SIGHT_MS_MAX = 60_000
-const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 9)
+const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 12)
 const ROUNDS = Number(process.argv.find((given) => given.startsWith('--rounds='))?.slice(9) ?? 5)
 const BODY = { asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' }
 const BECK = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))

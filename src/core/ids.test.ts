@@ -26,6 +26,11 @@ test('ids are UUIDv7 that begin with the time of their making', () => {
   }
 })
 
+test('ids of all kinds are in the order of their making', () => {
+  const made = Array.from({ length: 2_000 }, (_, n) => (n % 2 === 0 ? newId('evt') : newRowId()))
+  assert.deepEqual(made, made.toSorted())
+})
+
 test('public ids tell neither time nor version: every one of their 128 bits is either', () => {
   const ids = Array.from({ length: 200 }, () => BigInt(`0x${bitsOf(newPublicId('plink'))}`))
   const everSet = ids.reduce((all, id) => all | id, 0n)

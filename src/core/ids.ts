@@ -3,8 +3,9 @@
  * TypeID with the prefix of its resource (`pay_01h…`). Ids that travel in public links (`cs_…`, `plink_…`, `pos_…`)
  * are 128 random bits in the same alphabet: nobody can guess a neighbour's or read its age.
  */
-import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { fromString, fromUUID, toUUIDBytes } from 'typeid-js'
+import { openUuids } from './uuid.ts'
 
 declare const brand: unique symbol
 type Branded<Name extends string> = string & { readonly [brand]: Name }
@@ -59,13 +60,15 @@ export type IdPrefix = keyof IdByPrefix
 /** Of what anybody may open who has the link. */
 export type PublicIdPrefix = 'cs' | 'plink' | 'pos'
 
-/** A new id, its UUID ordered by time. Never for public ones: see {@link newPublicId}. */
+const newUuid = openUuids()
+
+/** A new id, its UUID ordered by time, and behind those that this process made before. Never for public ones: see {@link newPublicId}. */
 export function newId<P extends Exclude<IdPrefix, PublicIdPrefix>>(_prefix: P): IdByPrefix[P] {
-  return randomUUIDv7() as string as IdByPrefix[P]
+  return newUuid() as IdByPrefix[P]
 }
 
 /** A new UUIDv7 for a row that nobody outside ever names: a journal entry, an alert. */
-export const newRowId = (): string => randomUUIDv7()
+export const newRowId = (): string => newUuid()
 
 /** A new id of 128 random bits for what anyone holding the link may open. */
 export function newPublicId<P extends PublicIdPrefix>(_prefix: P): IdByPrefix[P] {

@@ -47,7 +47,7 @@ test('where the machine has time to spare, all is under way at once', async () =
   assert.deepEqual(rests, [])
 })
 
-test('where it has none, work goes in steps, and rests eight times as long as each took, a fifth of a second at most', async () => {
+test('where it has none, work goes in steps, and rests sixteen times as long as each took, a fifth of a second or half a one at most', async () => {
   const { spareTime, rests, passes } = machine([0.05])
   passes(1_000)
   const took = [3, 40, 5]
@@ -60,15 +60,17 @@ test('where it has none, work goes in steps, and rests eight times as long as ea
     [1_000, 2_000],
     [2_000, 2_500],
   ])
-  assert.deepEqual(rests, [24, 200], 'nothing waits for a rest after the last')
+  assert.deepEqual(rests, [48, 200], 'nothing waits for a rest after the last')
   const done = await spareTime.step(async () => {
     passes(7)
     return 'done'
   })
-  assert.deepEqual([done, rests.at(-1)], ['done', 56])
+  assert.deepEqual([done, rests.at(-1)], ['done', 112])
+  await spareTime.step(async () => passes(80))
+  assert.equal(rests.at(-1), 500)
   const waited = async () => passes(90)
   await spareTime.step(waited, () => 2)
-  assert.equal(rests.at(-1), 16, 'what another machine did is not rested from')
+  assert.equal(rests.at(-1), 32, 'what another machine did is not rested from')
 })
 
 test('when the others are done, what is left is under way at once', async () => {

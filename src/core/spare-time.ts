@@ -38,10 +38,12 @@ const IDLE_PROCESSORS_MIN = 0.5
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
 const STEP = 1_000
-/** Times as long as a step took: of one processor such work takes a ninth, and two such at a time two. */
-const REST = 8
+/** Times as long as a step took: of one processor such work takes a seventeenth, and two such at a time two. */
+const REST = 16
 /** What took longer waited itself, for a disk or for its turn. */
-const REST_MS_MAX = 200
+const REST_MS_MAX = 500
+/** Of dozens of parts: all of them are to be done in a few seconds. */
+const REST_OF_PART_MS_MAX = 200
 
 /** Somebody waits for this work, or much of it: it rests nowhere. */
 export const AT_ONCE: SpareTime = {
@@ -71,8 +73,8 @@ export function watchSpareTime(
     const isKnown = passed > 0 && seen.processors === before.processors
     isBusy = isKnown && ((seen.idle - before.idle) / passed) * seen.processors < IDLE_PROCESSORS_MIN
   }
-  const restAfter = async (ms: number) => {
-    if (isBusy) await rest(Math.min(ms * REST, REST_MS_MAX))
+  const restAfter = async (ms: number, most: number) => {
+    if (isBusy) await rest(Math.min(ms * REST, most))
   }
   return {
     look,
@@ -88,14 +90,14 @@ export function watchSpareTime(
         const end = Math.min(first + STEP, count)
         parts.push(await work(first, end))
         first = end
-        if (first < count) await restAfter(now() - began)
+        if (first < count) await restAfter(now() - began, REST_OF_PART_MS_MAX)
       }
       return parts.concat(await inParts(first, count, partsAtOnce, work))
     },
     async step(work, ownMs) {
       const began = now()
       const result = await work()
-      await restAfter(ownMs?.(result) ?? now() - began)
+      await restAfter(ownMs?.(result) ?? now() - began, REST_MS_MAX)
       return result
     },
   }
