@@ -41,7 +41,7 @@ const CONNECTIONS = 16
 const REQUESTS_MIN = 200
 const LOOK_MS = 25
 const IN_SIGHT_MS_MAX = 60_000
-const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 12)
+const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 15)
 const ROUNDS = Number(process.argv.find((given) => given.startsWith('--rounds='))?.slice(9) ?? 5)
 const BODY = { asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' }
 const BECK = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
@@ -192,7 +192,7 @@ async function show(chain: Chain): Promise<void> {
 }
 
 /**
- * Shows blocks in the first half of the stretch that begins now, the next when one is followed, each before the stretch ends.
+ * Shows blocks in the first third of the stretch that begins now, the next when one is followed, each before the stretch ends.
  * @returns From when each was asked for until it was followed.
  */
 async function showBlocks(chain: Chain): Promise<Span[]> {
@@ -200,7 +200,7 @@ async function showBlocks(chain: Chain): Promise<Span[]> {
   const until = performance.now() + stretchMs
   await pause(stretchMs / 9)
   const spans: Span[] = []
-  while (chain.waiting > 0 && performance.now() < until - stretchMs / 2) {
+  while (chain.waiting > 0 && performance.now() < until - (2 * stretchMs) / 3) {
     await show(chain)
     while (Number((await findChainProgress(db, 'bitcoin'))?.tipHeight) !== chain.height) {
       assert.ok(performance.now() < until, `block ${chain.height} was not followed in its stretch`)

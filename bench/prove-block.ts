@@ -121,7 +121,7 @@ async function addBlocks(db: Database, from: number, to: number, perBlock: numbe
     )
     await tx.query(
       `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
-       select 'sim-bitcoin', lpad(height::text || lpad(n::text, 3, '0'), 64, '0'), 0, '\\x00', $4, height
+       select 'sim-bitcoin', encode(sha256((height || ':' || n)::bytea), 'hex'), 0, '\\x00', $4, height
        from generate_series($1::bigint, $2) height, generate_series(1, $3::integer) n`,
       [from, to, perBlock, ATOMS],
     )

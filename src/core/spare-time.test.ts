@@ -73,6 +73,30 @@ test('where it has none, work goes in steps, and rests sixteen times as long as 
   assert.equal(rests.at(-1), 32, 'what another machine did is not rested from')
 })
 
+test('one piece of work rests so long in all, and does at once what is left; the next rests again', async () => {
+  const { spareTime, rests, passes } = machine([0])
+  passes(1_000)
+  const work = async (first: number, end: number) => {
+    passes(5)
+    return [first, end]
+  }
+  const block = spareTime.atMost(200)
+  await block.step(() => passes(8))
+  const parts = [
+    [0, 1_000],
+    [1_000, 5_500],
+    [5_500, 10_000],
+  ]
+  assert.deepEqual(await block.spend(10_000, 2, work), parts)
+  await block.step(() => passes(8))
+  assert.deepEqual(rests, [128, 72])
+  await spareTime.atMost(-1).step(() => passes(8))
+  assert.equal(rests.length, 2)
+  await spareTime.atMost(200).step(() => passes(1))
+  assert.deepEqual(rests, [128, 72, 16])
+  assert.equal(AT_ONCE.atMost(200), AT_ONCE)
+})
+
 test('when the others are done, what is left is under way at once', async () => {
   const { spareTime, rests, passes } = machine([0, 0, 0.9])
   passes(1_000)

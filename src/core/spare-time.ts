@@ -31,6 +31,8 @@ export interface SpareTime {
    * @param ownMs - Of work that waits for others: what of it was this machine's, which the rest is measured by.
    */
   step<Result>(work: () => Result | Promise<Result>, ownMs?: (result: Result) => number): Promise<Result>
+  /** For one piece of work in all: it rests no longer than that, and does at once what is left then. */
+  atMost(ms: number): SpareTime
 }
 
 /** With less of one processor idle, answers wait for each other. */
@@ -38,7 +40,7 @@ const IDLE_PROCESSORS_MIN = 0.5
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
 const STEP = 1_000
-/** Times as long as a step took: of one processor such work takes a seventeenth, and two such at a time two. */
+/** Times as long as a step took: of one processor such work takes a seventeenth, and two such at a time two, where no rest is cut short. */
 const REST = 16
 /** What took longer waited itself, for a disk or for its turn. */
 const REST_MS_MAX = 500
@@ -50,6 +52,9 @@ export const AT_ONCE: SpareTime = {
   look() {},
   spend: (count, partsAtOnce, work) => inParts(0, count, partsAtOnce, work),
   step: async (work) => work(),
+  atMost() {
+    return this
+  },
 }
 
 /**
@@ -73,34 +78,42 @@ export function watchSpareTime(
     const isKnown = passed > 0 && seen.processors === before.processors
     isBusy = isKnown && ((seen.idle - before.idle) / passed) * seen.processors < IDLE_PROCESSORS_MIN
   }
-  const restAfter = async (ms: number, most: number) => {
-    if (isBusy) await rest(Math.min(ms * REST, most))
-  }
-  return {
-    look,
-    async spend<Part>(
-      count: number,
-      partsAtOnce: number,
-      work: (first: number, end: number) => Promise<Part>,
-    ): Promise<Part[]> {
-      const parts: Part[] = []
-      let first = 0
-      for (look(); isBusy && first < count; look()) {
+  const atMost = (budgetMs: number): SpareTime => {
+    let leftMs = budgetMs
+    const restAfter = async (ms: number, most: number) => {
+      if (!isBusy || leftMs <= 0) return
+      const restMs = Math.min(ms * REST, most, leftMs)
+      leftMs -= restMs
+      await rest(restMs)
+    }
+    return {
+      look,
+      async spend<Part>(
+        count: number,
+        partsAtOnce: number,
+        work: (first: number, end: number) => Promise<Part>,
+      ): Promise<Part[]> {
+        const parts: Part[] = []
+        let first = 0
+        for (look(); isBusy && leftMs > 0 && first < count; look()) {
+          const began = now()
+          const end = Math.min(first + STEP, count)
+          parts.push(await work(first, end))
+          first = end
+          if (first < count) await restAfter(now() - began, REST_OF_PART_MS_MAX)
+        }
+        return parts.concat(await inParts(first, count, partsAtOnce, work))
+      },
+      async step(work, ownMs) {
         const began = now()
-        const end = Math.min(first + STEP, count)
-        parts.push(await work(first, end))
-        first = end
-        if (first < count) await restAfter(now() - began, REST_OF_PART_MS_MAX)
-      }
-      return parts.concat(await inParts(first, count, partsAtOnce, work))
-    },
-    async step(work, ownMs) {
-      const began = now()
-      const result = await work()
-      await restAfter(ownMs?.(result) ?? now() - began, REST_MS_MAX)
-      return result
-    },
+        const result = await work()
+        await restAfter(ownMs?.(result) ?? now() - began, REST_MS_MAX)
+        return result
+      },
+      atMost,
+    }
   }
+  return atMost(Number.POSITIVE_INFINITY)
 }
 
 function inParts<Part>(

@@ -1,7 +1,7 @@
 /**
  * UUIDv7 that one process makes in order, also within a millisecond: what is written in one transaction has one time, and its ids
- * say what came first. Node's own are in no order within a millisecond; a library's draw random bytes one by one, which took a thirtieth of
- * what a payment costs.
+ * say what came first. Node's own are in no order within a millisecond; a library's draw random bytes for each, which takes some
+ * microseconds.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9562.html#section-6.2, method 1
  */

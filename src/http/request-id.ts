@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 
 const BYTES = 12
-/** Drawn for many at once, as Node draws for its UUIDs: one by one they took a thirtieth of what a payment costs this process. */
+/** Drawn for many at once, as Node draws for its UUIDs: for each by itself it takes some microseconds. */
 const drawn = Buffer.allocUnsafe(256 * BYTES)
 let at = drawn.length
 

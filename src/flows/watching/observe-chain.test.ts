@@ -126,6 +126,38 @@ test('a search of the chain that finds coins while a block is met ends the lease
   assert.deepEqual(utxos, [{ spentBy: 'spending', height: start.height + 1 }])
 })
 
+test('the longer ago a chain was seen the less of a poll rests, and nothing long before its payments are refused', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'rests', now: () => 0 })
+  const port = simulatedPort(storage)
+  await meetChain(gateway, port)
+  const lease = await takeLease(db, 'sim-litecoin', 'rests')
+  assert.ok(lease)
+  const restsWhenSeen = async (secondsAgo: number | null) => {
+    await db.query('update chains set polled_at = now() - make_interval(secs => $1) where chain = $2', [
+      secondsAgo,
+      'sim-litecoin',
+    ])
+    const budgets: number[] = []
+    const spareTime: SpareTime = {
+      ...AT_ONCE,
+      atMost(ms) {
+        budgets.push(ms)
+        return AT_ONCE
+      },
+    }
+    await observeChain(gateway, port, lease, { spareTime })
+    assert.equal(budgets.length, 1)
+    return budgets[0] ?? Number.NaN
+  }
+  const justNow = await restsWhenSeen(1)
+  assert.ok(justNow > 4_000 && justNow <= 6_500, `${justNow} ms`)
+  assert.ok((await restsWhenSeen(7.5)) <= 0)
+  assert.ok((await restsWhenSeen(60)) <= 0)
+  assert.equal(await restsWhenSeen(null), 0, 'it was never seen')
+})
+
 test('a coin that is made and spent in one block is known as spent', async () => {
   const gateway = await testGateway()
   const { db } = gateway

@@ -21,6 +21,7 @@ import {
   markPolled,
   openChain,
 } from '../../chains/chain-progress.sql.ts'
+import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
@@ -44,6 +45,8 @@ import { listWatchedEtherAddresses, matchOwn } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
+/** Nothing of a poll rests any more when the chain was last seen so long ago: its payments are refused when it is twice as long. */
+const RESTS_UNTIL_AGE_MS = POLL_AGE_MS_MAX / 2
 /** Blocks followed before the caller hears of it, unless he says otherwise: keeps one turn short during catch-up. */
 const BLOCKS_PER_POLL = 50
 
@@ -129,8 +132,9 @@ async function follow(
     readonly startedAt: Date
   } & Required<PollOptions>,
 ): Promise<Poll> {
-  const { tip, startedAt, blocksMax, spareTime } = from
+  const { tip, startedAt, blocksMax } = from
   let { progress } = from
+  const spareTime = from.spareTime.atMost(RESTS_UNTIL_AGE_MS - (progress.pollAgeMs ?? RESTS_UNTIL_AGE_MS))
   const fork = await findFork(gateway, port, lease, progress, tip)
   if (fork !== null) progress = await rollBack(gateway, lease, fork)
 
