@@ -76,6 +76,7 @@ test('where it has none, work goes in steps, and rests sixteen times as long as 
 test('one piece of work rests so long in all, and does at once what is left; the next rests again', async () => {
   const { spareTime, rests, passes } = machine([0])
   passes(1_000)
+  spareTime.look()
   const work = async (first: number, end: number) => {
     passes(5)
     return [first, end]
