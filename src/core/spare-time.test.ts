@@ -50,17 +50,19 @@ test('where the machine has time to spare, all is under way at once', async () =
 test('where it has none, work goes in steps, and rests sixteen times as long as each took, a fifth of a second or half a one at most', async () => {
   const { spareTime, rests, passes } = machine([0.05])
   passes(1_000)
-  const took = [3, 40, 5]
-  const parts = await spareTime.spend(2_500, 2, async (first, end) => {
+  const took = [3, 40, 5, 1, 6]
+  const parts = await spareTime.spend(4_500, 2, async (first, end) => {
     passes(took.shift() ?? 0)
     return [first, end]
   })
   assert.deepEqual(parts, [
     [0, 1_000],
     [1_000, 2_000],
-    [2_000, 2_500],
+    [2_000, 3_000],
+    [3_000, 4_000],
+    [4_000, 4_500],
   ])
-  assert.deepEqual(rests, [48, 200], 'nothing waits for a rest after the last')
+  assert.deepEqual(rests, [48, 200, 80, 16], 'nothing waits for a rest after the last')
   const done = await spareTime.step(async () => {
     passes(7)
     return 'done'
@@ -113,17 +115,18 @@ test('when the others are done, what is left is under way at once', async () => 
   assert.equal(rests.length, 2)
 })
 
-test('half a processor is what it needs, of two or of many', async () => {
+test('a processor is what it needs, of two or of many, and half of a single one', async () => {
   for (const [idleShare, processors, isBusy] of [
-    [0.24, 2, true],
-    [0.26, 2, false],
+    [0.49, 2, true],
+    [0.51, 2, false],
     [0.4, 1, true],
+    [0.6, 1, false],
     [0.02, 64, false],
-    [0.005, 64, true],
+    [0.015, 64, true],
   ] as const) {
     const { spareTime, rests, passes } = machine([idleShare], processors)
     passes(1_000)
-    await spareTime.spend(2_000, 1, async () => passes(1))
+    await spareTime.spend(5_000, 1, async () => passes(1))
     assert.equal(rests.length > 0, isBusy, `${idleShare} of ${processors}`)
   }
 })
@@ -157,7 +160,7 @@ test('work that fails ends it, wherever it fails, and the next goes on', async (
 
 test('it looks twice a second at most, and until the first look takes the machine for idle', async () => {
   const { spareTime, rests, passes, looksTaken } = machine([0])
-  await spareTime.spend(3_000, 1, async () => {})
+  await spareTime.spend(5_000, 1, async () => {})
   passes(499)
   spareTime.look()
   assert.deepEqual([looksTaken(), rests.length], [1, 0])
@@ -165,8 +168,19 @@ test('it looks twice a second at most, and until the first look takes the machin
   spareTime.look()
   spareTime.look()
   assert.equal(looksTaken(), 2)
-  await spareTime.spend(3_000, 1, async () => {})
-  assert.deepEqual([looksTaken(), rests.length], [2, 2])
+  await spareTime.spend(5_000, 1, async () => {})
+  assert.deepEqual([looksTaken(), rests.length], [2, 4])
+})
+
+test('a few pieces are done at once, however busy the machine is', async () => {
+  const { spareTime, rests, passes } = machine([0])
+  passes(1_000)
+  const parts = await spareTime.spend(4_000, 2, async (first, end) => [first, end])
+  const both = [
+    [0, 2_000],
+    [2_000, 4_000],
+  ]
+  assert.deepEqual([parts, rests], [both, []])
 })
 
 test('where processors came or went, the machine is taken for idle until the next look', async () => {

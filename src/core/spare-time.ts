@@ -35,11 +35,13 @@ export interface SpareTime {
   atMost(ms: number): SpareTime
 }
 
-/** With less of one processor idle, answers wait for each other. */
-const IDLE_PROCESSORS_MIN = 0.5
+/** At once such work wants two processors: with less of one idle (of a single one, half), answers wait for it. */
+const IDLE_PROCESSORS_MIN = 1
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
 const STEP = 1_000
+/** So few are done at once however busy the machine is: somebody waits for them, and they take some twenty milliseconds. */
+const FEW = 4_000
 /** Times as long as a step took: of one processor such work takes a seventeenth, and two such at a time two, where no rest is cut short. */
 const REST = 16
 /** What took longer waited itself, for a disk or for its turn. */
@@ -76,7 +78,8 @@ export function watchSpareTime(
     const passed = seen.all - before.all
     // Where processors came or went, nothing can be said.
     const isKnown = passed > 0 && seen.processors === before.processors
-    isBusy = isKnown && ((seen.idle - before.idle) / passed) * seen.processors < IDLE_PROCESSORS_MIN
+    const idle = ((seen.idle - before.idle) / passed) * seen.processors
+    isBusy = isKnown && idle < Math.min(IDLE_PROCESSORS_MIN, seen.processors / 2)
   }
   const atMost = (budgetMs: number): SpareTime => {
     let leftMs = budgetMs
@@ -95,7 +98,7 @@ export function watchSpareTime(
       ): Promise<Part[]> {
         const parts: Part[] = []
         let first = 0
-        for (look(); isBusy && leftMs > 0 && first < count; look()) {
+        for (look(); isBusy && count > FEW && leftMs > 0 && first < count; look()) {
           const began = now()
           const end = Math.min(first + STEP, count)
           parts.push(await work(first, end))
