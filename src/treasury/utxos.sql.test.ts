@@ -7,7 +7,7 @@ import { markUtxosSpent, recordUtxos, type UtxoBlock } from './utxos.sql.ts'
 
 const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
 const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
-const [MADE, SPENT, OTHER] = ['made', 'spent', 'other'].map(txidOf) as [string, string, string]
+const [MADE, SPENT, OTHER] = [txidOf('made'), txidOf('spent'), txidOf('other')]
 const isOurs = (lookup: Uint8Array) => lookup[2] === 1
 
 interface SpendingBlock extends UtxoBlock {

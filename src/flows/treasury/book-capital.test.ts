@@ -1,5 +1,4 @@
 /** The operator's capital is booked once, whatever becomes of the blocks it came in. */
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'

@@ -1,5 +1,4 @@
 /** Nodes that are late: nothing is un-confirmed because one shows a block that we passed. */
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'

@@ -1,5 +1,4 @@
 /** A reorganisation takes back everything that its blocks showed, whichever table says so. */
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
