@@ -8,11 +8,15 @@
 import { OutsideFailure } from '../core/errors.ts'
 import { exchange, NoAnswer, openConnections, textOf } from '../core/http.ts'
 import { member, parseJson } from '../core/json.ts'
+import { AT_ONCE, type SpareTime } from '../core/spare-time.ts'
 import { SECOND_MS } from '../core/time.ts'
+import { HexAnswer } from './hex-answer.ts'
 
 export const RPC_TIMEOUT_MS = 5 * SECOND_MS
 /** Before the node closes a kept connection; and one that is told to stop waits until its connections are closed. */
 const IDLE_MS = 3 * SECOND_MS
+/** So much of an answer a node sends and Beck takes in, in a millisecond of either; for how long the node looked for it is its own affair. */
+const BYTES_PER_MS = 300_000
 
 export interface RpcCall {
   readonly method: string
@@ -40,6 +44,20 @@ export interface Rpc {
   /** Several calls in one exchange; each has a result or an error of its own, in the order of the calls. */
   batch(calls: readonly RpcCall[], options?: RpcOptions): Promise<readonly RpcAnswer[]>
   close(): void
+}
+
+export interface RpcOverHttp extends Rpc {
+  /**
+   * What the hexadecimal digits say that are the result of one call. They are taken in piece by piece, with rests between them.
+   *
+   * @param options.timeoutMs - For the whole exchange, rests included.
+   * @throws As {@link Rpc.call}, and {OutsideFailure} when the result is anything else.
+   */
+  callForBytes(
+    method: string,
+    params: readonly unknown[],
+    options: RpcOptions & { readonly spareTime?: SpareTime },
+  ): Promise<Buffer>
 }
 
 /** A node, and how its kind speaks. */
@@ -120,6 +138,22 @@ export function openRpc(node: RpcNode, carrier: Carrier = httpCarrier(node)): Rp
   }
 }
 
+export function openRpcOverHttp(node: RpcNode): RpcOverHttp {
+  const carrier = httpCarrier(node)
+  return {
+    ...openRpc(node, carrier),
+    async callForBytes(method, params, { timeoutMs = RPC_TIMEOUT_MS, spareTime = AT_ONCE }) {
+      const asked = { ...(node.version && { jsonrpc: node.version }), id: 0, method, params }
+      const { answer, bytes } = await carrier.carryBytes(asked, timeoutMs, spareTime)
+      const result = take(readAnswer(node, method, answer))
+      if (result === '') return bytes
+      throw new OutsideFailure(`${node.name} answered ${method} with no hexadecimal digits`, {
+        retryable: true,
+      })
+    },
+  }
+}
+
 /** The result, or the error thrown. */
 export function take(answer: RpcAnswer | undefined): unknown {
   if (!answer) throw new OutsideFailure('the node left an answer out', { retryable: true })
@@ -139,30 +173,62 @@ export function authorizationOf(url: URL): Readonly<Record<string, string>> | nu
   }
 }
 
-function httpCarrier(node: RpcNode): Carrier {
+interface HttpCarrier extends Carrier {
+  /** The answer with an empty text for result, and what the digits of its result say. */
+  carryBytes(
+    asked: RpcRequest,
+    timeoutMs: number,
+    spareTime: SpareTime,
+  ): Promise<{ readonly answer: unknown; readonly bytes: Buffer }>
+}
+
+function httpCarrier(node: RpcNode): HttpCarrier {
   const { connectionsMax: perHostMax } = node
   const connections = openConnections({ idleMs: IDLE_MS, ...(perHostMax ? { perHostMax } : {}) })
   return {
     async carry(asked, timeoutMs) {
       const { status, text } = await post(asked, timeoutMs)
-      const answer = parseJson(text)
-      const isAnswer = Array.isArray(answer) || member(answer, 'error') || member(answer, 'result')
-      if (answer !== undefined && (status === 200 || isAnswer)) return answer
-      throw refusedByHttp(node, status, methodsOf([asked].flat()), text)
+      return read(asked, status, text)
+    },
+    async carryBytes(asked, timeoutMs, { step }) {
+      const hex = new HexAnswer()
+      const { status } = await post(asked, timeoutMs, (piece) =>
+        step(
+          () => hex.take(piece),
+          () => piece.length / BYTES_PER_MS,
+        ),
+      )
+      return { answer: read(asked, status, hex.json), bytes: hex.bytes }
     },
     close: () => connections.close(),
   }
 
-  async function post(asked: object, timeoutMs: number): Promise<{ status: number; text: string }> {
+  function read(asked: RpcRequest | readonly RpcRequest[], status: number, text: string): unknown {
+    const answer = parseJson(text)
+    const isAnswer = Array.isArray(answer) || member(answer, 'error') || member(answer, 'result')
+    if (answer !== undefined && (status === 200 || isAnswer)) return answer
+    throw refusedByHttp(node, status, methodsOf([asked].flat()), text)
+  }
+
+  async function post(
+    asked: object,
+    timeoutMs: number,
+    takePiece?: (piece: Buffer) => Promise<void>,
+  ): Promise<{ status: number; text: string }> {
     try {
       const answer = await exchange({
         url: node.url,
         method: 'POST',
-        headers: { ...node.headers, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+        headers: {
+          ...node.headers,
+          'content-type': 'application/json',
+          ...(takePiece ? {} : { 'accept-encoding': 'gzip' }),
+        },
         body: JSON.stringify(asked),
         timeoutMs,
         bytesMax: node.answerBytesMax,
         connections,
+        ...(takePiece ? { take: takePiece } : {}),
       })
       return { status: answer.status, text: textOf(answer) }
     } catch (error) {

@@ -25,6 +25,11 @@ export interface HttpRequest {
   readonly bytesMax: number
   /** Of those, what is kept; all when absent. */
   readonly bytesKept?: number
+  /**
+   * Is given the body piece by piece, and nothing of it is kept. Until one is taken no further one is read, so that who sends them
+   * waits; more than `bytesMax` is no answer. What it throws ends the exchange. Who takes pieces asks for no packed answer.
+   */
+  readonly take?: (piece: Buffer) => void | Promise<void>
   /** Cuts the exchange off. */
   readonly signal?: AbortSignal | undefined
   /** Kept open between exchanges; a connection for this one when absent. */
@@ -131,14 +136,15 @@ function exchangeOnce(
   endsAtMs: number,
   agent: PlainAgent | SecureAgent | undefined,
 ): Promise<HttpAnswer | null> {
-  const { body, signal, bytesMax, bytesKept = bytesMax } = request
+  const { body, signal } = request
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer | null>()
   let response: IncomingMessage | undefined
-  let isOver = false
-  const failed = (kind: NoAnswer['kind'], message: string, cause?: unknown) => {
-    reject(new NoAnswer(kind, message, response?.statusCode ?? null, cause))
+  const ended = (error: unknown) => {
+    reject(error)
     sent.destroy()
   }
+  const failed = (kind: NoAnswer['kind'], message: string, cause?: unknown) =>
+    ended(new NoAnswer(kind, message, response?.statusCode ?? null, cause))
   const sent = (url.protocol === 'http:' ? plain : secure)(url, {
     method: request.method ?? 'GET',
     agent: agent ?? false,
@@ -156,37 +162,71 @@ function exchangeOnce(
     if (sent.reusedSocket && !response && /^(ECONNRESET|EPIPE)$/.test(cause.code ?? '')) resolve(null)
     else failed('failed', `cannot be reached: ${cause.code ?? cause.message}`, cause)
   })
-  // Ends without an error or an answer: a switch of protocols, for one.
+  // Ends without an error or an answer: a switch of protocols, for one. An answer tells of its own end.
   sent.on('close', () => {
-    if (!isOver) failed('failed', 'closed the connection before an answer came')
+    if (!response) failed('failed', 'closed the connection before an answer came')
   })
   sent.on('response', (answer) => {
     response = answer
-    const { socket } = answer
-    const chunks: Buffer[] = []
-    let bytes = 0
-    const answered = (isWhole: boolean) => {
-      const { statusCode = 0, headers } = answer
-      isOver = true
-      resolve({ status: statusCode, headers, body: Buffer.concat(chunks), isWhole })
+    const { socket, statusCode = 0, headers } = answer
+    const answered = (of: Buffer, isWhole: boolean) => {
+      resolve({ status: statusCode, headers, body: of, isWhole })
       // Who stops, or has no place left, answers 503 for as long as anybody stays connected.
       if (!isWhole || statusCode === 503) socket.destroy()
     }
-    answer.on('data', (chunk: Buffer) => {
-      const room = Math.max(0, bytesKept - bytes)
-      if (room > 0) chunks.push(chunk.subarray(0, room))
-      bytes += chunk.length
-      if (bytes > bytesMax) answered(false)
-    })
-    answer.on('end', () => answered(true))
+    if (request.take) takeBody(answer, request, answered, ended)
+    else keepBody(answer, request, answered)
     answer.on('error', (cause) => failed('failed', 'broke off its answer', cause))
   })
   if (signal?.aborted) abort()
   else sent.end(body)
 
   return promise.finally(() => {
-    isOver = true
     clearTimeout(deadline)
     signal?.removeEventListener('abort', abort)
   })
+}
+
+type Answered = (body: Buffer, isWhole: boolean) => void
+
+function keepBody(
+  answer: IncomingMessage,
+  { bytesMax, bytesKept = bytesMax }: HttpRequest,
+  answered: Answered,
+): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  answer.on('data', (chunk: Buffer) => {
+    const room = Math.max(0, bytesKept - bytes)
+    if (room > 0) chunks.push(chunk.subarray(0, room))
+    bytes += chunk.length
+    if (bytes > bytesMax) answered(Buffer.concat(chunks), false)
+  })
+  answer.on('end', () => answered(Buffer.concat(chunks), true))
+}
+
+function takeBody(
+  answer: IncomingMessage,
+  { take, bytesMax }: HttpRequest,
+  answered: Answered,
+  ended: (error: unknown) => void,
+): void {
+  let bytes = 0
+  let taken = Promise.resolve()
+  const give = async (piece: Buffer) => {
+    answer.pause()
+    try {
+      await take?.(piece)
+      answer.resume()
+    } catch (error) {
+      ended(error)
+    }
+  }
+  answer.on('data', (piece: Buffer) => {
+    bytes += piece.length
+    if (bytes <= bytesMax) taken = give(piece)
+    else ended(new NoAnswer('failed', `sent more than ${bytesMax} bytes`, answer.statusCode ?? null))
+  })
+  // A stream that is paused at its last piece tells of its end all the same.
+  answer.on('end', () => void taken.then(() => answered(Buffer.alloc(0), true)))
 }

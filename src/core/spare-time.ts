@@ -35,6 +35,17 @@ export interface SpareTime {
   atMost(ms: number): SpareTime
 }
 
+/** Work that yields wherever it may rest, in its steps. */
+export async function inSteps<Result>(
+  work: Generator<void, Result>,
+  { step }: Pick<SpareTime, 'step'>,
+): Promise<Result> {
+  for (;;) {
+    const { done, value } = await step(() => work.next())
+    if (done) return value
+  }
+}
+
 /** At once such work wants two processors: with less of one idle (of a single one, half), answers wait for it. */
 const IDLE_PROCESSORS_MIN = 1
 /** Shorter, and what is seen is the work itself, and the moment's chance. */

@@ -3,7 +3,7 @@ import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { member } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { AT_ONCE } from '../../core/spare-time.ts'
+import { AT_ONCE, inSteps, type SpareTime } from '../../core/spare-time.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   type BlockRef,
@@ -42,10 +42,8 @@ export interface BitcoinChainOptions {
   readonly log: Log
 }
 
-/** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk. */
-const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
-/** So much of it a node sends and Beck takes in, in a millisecond of either; for how long the node looked for it is its own affair. */
-const HEX_PER_MS = 300_000
+/** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk, and Beck takes in with rests of some seconds. */
+const BLOCK_TIMEOUT_MS = 30 * SECOND_MS
 const OUTPOINTS_PER_BATCH = 500
 /** Headers the node may know without their blocks, as it does for a moment whenever a block arrives. */
 const BLOCKS_BEHIND_MAX = 3
@@ -80,13 +78,9 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     tip: () => tip(rpc, network, chain),
     blockHash: (height) => blockHash(rpc, height),
 
-    async readBlock(hash, { spareTime: { step } = AT_ONCE } = {}) {
-      const { hex, height } = await step(
-        () => rawBlock(rpc, hash),
-        (raw) => raw.hex.length / HEX_PER_MS,
-      )
-      const bytes = await step(() => Buffer.from(hex, 'hex'))
-      const parsed = await step(() => parseBlock(bytes, chain))
+    async readBlock(hash, { spareTime = AT_ONCE } = {}) {
+      const { bytes, height } = await rawBlock(rpc, hash, spareTime)
+      const parsed = await inSteps(parseBlock(bytes, chain), spareTime)
       if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
       return {
         hash,
@@ -94,7 +88,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
         parentHash: parsed.parentHash,
         timeMs: parsed.timeMs,
         transactions: parsed.transactions.map((transaction) => new ShownTransaction(transaction, asset)),
-        pieces: await step(() => piecesOf(parsed)),
+        pieces: await inSteps(piecesOf(parsed), spareTime),
       }
     },
 
@@ -171,15 +165,14 @@ async function blockHash(rpc: CoreRpc, height: number): Promise<string | null> {
   }
 }
 
-async function rawBlock(rpc: CoreRpc, hash: string): Promise<{ hex: string; height: number }> {
-  const [raw, header] = await rpc.batch(
-    [
-      { method: 'getblock', params: [hash, 0] },
-      { method: 'getblockheader', params: [hash, true] },
-    ],
-    { timeoutMs: BLOCK_TIMEOUT_MS },
-  )
-  return { hex: String(take(raw)), height: count(member(take(header), 'height')) }
+async function rawBlock(
+  rpc: CoreRpc,
+  hash: string,
+  spareTime: SpareTime,
+): Promise<{ bytes: Buffer; height: number }> {
+  const header = await rpc.call('getblockheader', [hash, true])
+  const bytes = await rpc.callForBytes('getblock', [hash, 0], { timeoutMs: BLOCK_TIMEOUT_MS, spareTime })
+  return { bytes, height: count(member(header, 'height')) }
 }
 
 /**

@@ -21,23 +21,31 @@ export interface ParsedBlock {
 }
 
 const HEADER_BYTES = 80
+/** Some milliseconds of work. */
+const PART_BYTES = 250_000
 
 /**
- * Reads a whole block.
+ * Reads a whole block, and yields where whoever reads it may rest.
  *
  * A Litecoin block whose last transaction is a HogEx is followed by its MWEB part (LIP-0002), which is left unread:
  * what it pays to the outside, the HogEx pays.
  *
  * @throws {MalformedBytes} unless the bytes are exactly one block.
  */
-export function parseBlock(bytes: Buffer, chain: BitcoinLike): ParsedBlock {
+export function* parseBlock(bytes: Buffer, chain: BitcoinLike): Generator<void, ParsedBlock> {
   const cursor = new Cursor(bytes)
   cursor.skip(HEADER_BYTES)
   const count = cursor.size()
   if (count === 0) throw new MalformedBytes('a block without transactions', HEADER_BYTES)
   const transactions: ParsedTransaction[] = []
   const places = new Places(bytes)
-  for (let i = 0; i < count; i++) transactions.push(readTransaction(cursor, places, chain, false))
+  let partEnds = PART_BYTES
+  for (let i = 0; i < count; i++) {
+    transactions.push(readTransaction(cursor, places, chain, false))
+    if (cursor.at < partEnds) continue
+    partEnds = cursor.at + PART_BYTES
+    yield
+  }
   const mwebMayFollow = transactions.at(-1)?.isHogEx === true
   if (cursor.left > 0 && !mwebMayFollow)
     throw new MalformedBytes(`${cursor.left} bytes after the last transaction`, cursor.at)

@@ -99,9 +99,29 @@ for (const [name, status, body, retryable, says] of refusals) {
     assert.equal(error.retryable, retryable)
     assert.equal(error instanceof NodeError, body.includes('"code"'))
     assert.equal((await failure(rpc.batch([{ method: 'getblockcount' }]))).retryable, retryable)
+    const ofBytes = await failure(rpc.callForBytes('getblockcount', [], {}))
+    assert.deepEqual([ofBytes.message, ofBytes.retryable], [error.message, retryable])
     rpc.close()
   })
 }
+
+test('bytes are what the digits of a result say; with any other result, another try is worth it', async () => {
+  let result: unknown = 'c0ffee'
+  const rpc = openCoreRpc(
+    await answering((request, response) => {
+      assert.equal(request.headers['accept-encoding'], undefined)
+      response.end(JSON.stringify({ result, error: null, id: 0 }))
+    }),
+    1,
+  )
+  assert.deepEqual(await rpc.callForBytes('getblock', ['00', 0], {}), Buffer.from('c0ffee', 'hex'))
+  for (result of [null, 7, { hex: 'c0ffee' }, 'coffee', 'c0f']) {
+    const error = await failure(rpc.callForBytes('getblock', ['00', 0], {}))
+    assert.match(error.message, /hexadecimal digits/)
+    assert.equal(error.retryable, true)
+  }
+  rpc.close()
+})
 
 test('nobody listening is worth another try', async () => {
   const error = await failure(openCoreRpc('http://alice:s3cr%2Ft@127.0.0.1:1', 1).call('getblockcount'))
@@ -119,6 +139,7 @@ test('a connection dropped before or within the answer is worth another try', as
       1,
     )
     assert.equal((await failure(rpc.call('sendrawtransaction', ['00']))).retryable, true)
+    assert.equal((await failure(rpc.callForBytes('getblock', ['00', 0], {}))).retryable, true)
     rpc.close()
   }
 })

@@ -1,7 +1,7 @@
 /** JSON-RPC to Bitcoin and Litecoin Core (0.21 and newer). */
-import { authorizationOf, openRpc, type Rpc, type RpcNode } from '../json-rpc.ts'
+import { authorizationOf, openRpcOverHttp, type RpcNode, type RpcOverHttp } from '../json-rpc.ts'
 
-export interface CoreRpc extends Rpc {
+export interface CoreRpc extends RpcOverHttp {
   /** Scheme, host and port: fit for messages and log lines. */
   readonly endpoint: string
   readonly host: string
@@ -38,7 +38,7 @@ export function openCoreRpc(url: string, defaultPort: number): CoreRpc {
     judge: (code) => (BUSY_CODES.has(code) ? 'busy' : 'final'),
     explain,
   }
-  return { ...openRpc(node), host, endpoint }
+  return { ...openRpcOverHttp(node), host, endpoint }
 }
 
 interface Target extends Pick<RpcNode, 'url' | 'headers'> {

@@ -12,6 +12,8 @@ import { copyDisplayed, HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction }
 
 const OP_RETURN = 0x6a
 const HASH_DIGITS = 2 * HASH_BYTES
+/** Some milliseconds of work. */
+const PART_TRANSACTIONS = 500
 
 export class ShownTransaction implements ChainTransaction {
   readonly #parsed: ParsedTransaction
@@ -44,8 +46,11 @@ export class ShownTransaction implements ChainTransaction {
   }
 }
 
-/** What the transactions of a block are looked up by, out of the bytes they were read from: no object is made of any. */
-export function piecesOf({ transactions, places }: ParsedBlock): TransactionPieces {
+/**
+ * What the transactions of a block are looked up by, out of the bytes they were read from: no object is made of any. Yields where
+ * whoever asks may rest.
+ */
+export function* piecesOf({ transactions, places }: ParsedBlock): Generator<void, TransactionPieces> {
   const { bytes, outputs, outpoints } = places
   const lookups: number[] = []
   const hashes = Buffer.allocUnsafe(outpoints.length * HASH_BYTES)
@@ -63,6 +68,7 @@ export function piecesOf({ transactions, places }: ParsedBlock): TransactionPiec
       spent[n * NUMBERS_PER_PIECE + 1] = (n + 1) * HASH_DIGITS
       spent[n * NUMBERS_PER_PIECE + 2] = index
     }
+    if ((index + 1) % PART_TRANSACTIONS === 0) yield
   }
   const txids = Buffer.from(hashes.toString('hex'), 'latin1')
   return { lookups: { bytes, ranges: lookups }, spent: { bytes: txids, ranges: spent } }
