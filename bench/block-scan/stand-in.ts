@@ -12,10 +12,14 @@ const server = http.createServer((request, response) => {
     asked += chunk.toString()
   })
   request.on('end', () => {
-    const [first, second] = JSON.parse(asked) as { id: number }[]
-    response.write(`[{"id":${first?.id},"error":null,"result":"`)
-    response.write(block)
-    response.end(`"},{"id":${second?.id},"error":null,"result":{"height":${height}}}]`)
+    const { id, method } = JSON.parse(asked) as { id: number; method: string }
+    response.write(`{"id":${id},"error":null,"result":`)
+    if (method === 'getblockheader') response.end(`{"height":${height}}}`)
+    else {
+      response.write('"')
+      response.write(block)
+      response.end('"}')
+    }
   })
 })
 server.listen(0, '127.0.0.1', () => parentPort?.postMessage((server.address() as AddressInfo).port))
