@@ -65,6 +65,9 @@ async function makeShop() {
   let received = await received0()
   const asked = new Map<string, bigint>()
   const aside: SetAside = new Map()
+  /** By lookup, what blocks below `nextHeight` paid: nothing takes one from this chain. */
+  const paid = new Map<string, bigint[]>()
+  let nextHeight = 0
 
   /** What fails in a way of Beck's own is what a worker logs; it goes on with the rest. */
   const tried = async (work: () => Promise<unknown>) => {
@@ -134,9 +137,9 @@ async function makeShop() {
     },
     /** What is wrong with who has what; null for nothing. */
     async wrongs(): Promise<string | null> {
-      const paid = new Map<string, bigint[]>()
-      for (let height = 0; height <= (await port.tip()).height; height++) {
-        const hash = await port.blockHash(height)
+      const tip = await port.tip()
+      for (; nextHeight <= tip.height; nextHeight++) {
+        const hash = await port.blockHash(nextHeight)
         if (hash === null) continue
         for (const { outputs } of (await port.readBlock(hash)).transactions)
           for (const { lookup, atoms } of outputs) {
