@@ -2,8 +2,6 @@
  * An answer whose result is one long hexadecimal text, as a node's answer about a block is: what it says is had as bytes when its
  * last piece has come, and neither eight megabytes of text nor JSON of that size is ever made of it.
  */
-import { OutsideFailure } from '../core/errors.ts'
-
 const RESULT_OPENS = /"result"\s*:\s*"/
 /** Of the answer; members that nodes write before the result are short. */
 const OPENS_WITHIN = 1_024
@@ -16,9 +14,9 @@ export class HexAnswer {
   /** A digit whose second is in the next piece. */
   #odd = ''
   #place: 'before' | 'within' | 'behind' = 'before'
+  #isHex = true
 
-  /** @throws {OutsideFailure} where the result has anything but pairs of digits. */
-  take(piece: Buffer): void {
+  add(piece: Buffer): void {
     let left = piece
     if (this.#place === 'before') left = this.#open(left)
     if (this.#place === 'within') left = this.#decode(left)
@@ -30,9 +28,9 @@ export class HexAnswer {
     return Buffer.concat(this.#around).toString('utf8')
   }
 
-  /** What the digits of the result say. */
-  get bytes(): Buffer {
-    return Buffer.concat(this.#bytes)
+  /** What the digits of the result say; null where it has anything but pairs of digits. */
+  get bytes(): Buffer | null {
+    return this.#isHex ? Buffer.concat(this.#bytes) : null
   }
 
   /** @returns What follows the opening quote, or nothing. */
@@ -53,12 +51,9 @@ export class HexAnswer {
     const digits = this.#odd + piece.toString('latin1', 0, end)
     const bytes = Buffer.from(digits, 'hex')
     const isOdd = digits.length % 2 === 1
-    const isWrong = 2 * bytes.length !== digits.length - (isOdd ? 1 : 0)
-    if (isWrong || (isOdd && quote !== -1))
-      throw new OutsideFailure('the node sent something else than pairs of hexadecimal digits', {
-        retryable: true,
-      })
-    this.#odd = isOdd ? digits.slice(-1) : ''
+    const isCut = isOdd && quote === -1
+    if (2 * bytes.length !== digits.length - (isCut ? 1 : 0)) this.#isHex = false
+    this.#odd = isCut ? digits.slice(-1) : ''
     this.#bytes.push(bytes)
     if (quote !== -1) this.#place = 'behind'
     return piece.subarray(end)

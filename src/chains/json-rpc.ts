@@ -17,6 +17,8 @@ export const RPC_TIMEOUT_MS = 5 * SECOND_MS
 const IDLE_MS = 3 * SECOND_MS
 /** So much of an answer a node sends and Beck takes in, in a millisecond of either; for how long the node looked for it is its own affair. */
 const BYTES_PER_MS = 300_000
+/** Behind so much of an answer comes a rest: less is rested from longer than it is worth. */
+const PART_BYTES = 65_536
 
 export interface RpcCall {
   readonly method: string
@@ -146,10 +148,13 @@ export function openRpcOverHttp(node: RpcNode): RpcOverHttp {
       const asked = { ...(node.version && { jsonrpc: node.version }), id: 0, method, params }
       const { answer, bytes } = await carrier.carryBytes(asked, timeoutMs, spareTime)
       const result = take(readAnswer(node, method, answer))
-      if (result === '') return bytes
-      throw new OutsideFailure(`${node.name} answered ${method} with no hexadecimal digits`, {
-        retryable: true,
-      })
+      if (result === '' && bytes) return bytes
+      throw new OutsideFailure(
+        `${node.name} answered ${method} with something else than pairs of hexadecimal digits`,
+        {
+          retryable: true,
+        },
+      )
     },
   }
 }
@@ -174,12 +179,12 @@ export function authorizationOf(url: URL): Readonly<Record<string, string>> | nu
 }
 
 interface HttpCarrier extends Carrier {
-  /** The answer with an empty text for result, and what the digits of its result say. */
+  /** The answer with an empty text for result, and what the digits of its result say; null where it has anything else. */
   carryBytes(
     asked: RpcRequest,
     timeoutMs: number,
     spareTime: SpareTime,
-  ): Promise<{ readonly answer: unknown; readonly bytes: Buffer }>
+  ): Promise<{ readonly answer: unknown; readonly bytes: Buffer | null }>
 }
 
 function httpCarrier(node: RpcNode): HttpCarrier {
@@ -192,12 +197,18 @@ function httpCarrier(node: RpcNode): HttpCarrier {
     },
     async carryBytes(asked, timeoutMs, { step }) {
       const hex = new HexAnswer()
-      const { status } = await post(asked, timeoutMs, (piece) =>
-        step(
-          () => hex.take(piece),
-          () => piece.length / BYTES_PER_MS,
-        ),
-      )
+      let unrested = 0
+      const { status } = await post(asked, timeoutMs, async (piece) => {
+        hex.add(piece)
+        unrested += piece.length
+        if (unrested < PART_BYTES) return
+        const bytes = unrested
+        unrested = 0
+        await step(
+          () => {},
+          () => bytes / BYTES_PER_MS,
+        )
+      })
       return { answer: read(asked, status, hex.json), bytes: hex.bytes }
     },
     close: () => connections.close(),
@@ -213,7 +224,7 @@ function httpCarrier(node: RpcNode): HttpCarrier {
   async function post(
     asked: object,
     timeoutMs: number,
-    takePiece?: (piece: Buffer) => Promise<void>,
+    onPiece?: (piece: Buffer) => Promise<void>,
   ): Promise<{ status: number; text: string }> {
     try {
       const answer = await exchange({
@@ -222,13 +233,13 @@ function httpCarrier(node: RpcNode): HttpCarrier {
         headers: {
           ...node.headers,
           'content-type': 'application/json',
-          ...(takePiece ? {} : { 'accept-encoding': 'gzip' }),
+          'accept-encoding': onPiece ? 'identity' : 'gzip',
         },
         body: JSON.stringify(asked),
         timeoutMs,
         bytesMax: node.answerBytesMax,
         connections,
-        ...(takePiece ? { take: takePiece } : {}),
+        ...(onPiece && { onPiece }),
       })
       return { status: answer.status, text: textOf(answer) }
     } catch (error) {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { exchange, NoAnswer } from './http.ts'
+import { type Connections, exchange, type HttpRequest, NoAnswer, openConnections } from './http.ts'
 
 const MEGABYTE = 1_048_576
 const bodies: Readonly<Record<string, Buffer>> = {
@@ -15,14 +15,29 @@ const bodies: Readonly<Record<string, Buffer>> = {
   '/broken': Buffer.from('not packed at all'),
 }
 
-const LONG = Buffer.alloc(32 * MEGABYTE, 'the whole of it, ')
+const LONG = Buffer.alloc(8 * MEGABYTE, 'the whole of it, ')
+const SMALL_CHUNKS = 4_096
 /** Whether the last of it left the server. */
 let isSent = false
+/** What was asked for, in order. */
+const asked: string[] = []
 
 const server = createServer((request, response) => {
+  const path = request.url ?? ''
+  asked.push(path)
   isSent = false
-  if (request.url === '/long') response.end(LONG, () => (isSent = true))
-  else response.writeHead(200, { 'content-encoding': 'gzip' }).end(bodies[request.url ?? ''])
+  if (path === '/long') response.end(LONG, () => (isSent = true))
+  else if (path === '/small' || path === '/few') {
+    const size = MEGABYTE / SMALL_CHUNKS
+    for (let n = 0; n < (path === '/few' ? 20 : SMALL_CHUNKS); n++)
+      response.write(LONG.subarray(n * size, (n + 1) * size))
+    response.end()
+  } else if (path === '/full') response.writeHead(503).end('full')
+  else if (path === '/next') setTimeout(() => response.end('next'), 100)
+  else if (path === '/reset') {
+    for (let n = 0; n < 3; n++) response.write(LONG.subarray(0, 10_000))
+    response.end(() => setTimeout(() => (response.socket ?? request.socket).resetAndDestroy(), 30))
+  } else response.writeHead(200, { 'content-encoding': 'gzip' }).end(bodies[path])
 })
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
@@ -62,68 +77,137 @@ test('who keeps the first bytes of an answer keeps them as they came', async () 
   }
 })
 
-const takeLong = (take: (piece: Buffer) => void | Promise<void>, more = {}) =>
-  exchange({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/long`,
-    timeoutMs: 10_000,
-    bytesMax: LONG.length,
-    take,
-    ...more,
+const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+
+/** Each of them kept open, and closed by who is asked. */
+const KINDS = {
+  kept: openConnections({ idleMs: 5_000, perHostMax: 1 }),
+  single: undefined,
+}
+after(() => KINDS.kept.close())
+
+const take = (
+  path: string,
+  onPiece: (piece: Buffer) => void | Promise<void>,
+  more: Partial<HttpRequest> = {},
+) => exchange({ url: urlOf(path), timeoutMs: 10_000, bytesMax: LONG.length, onPiece, ...more })
+
+const next = async (connections: Connections | undefined) =>
+  (
+    await exchange({
+      url: urlOf('/next'),
+      timeoutMs: 5_000,
+      bytesMax: 100,
+      ...(connections && { connections }),
+    })
+  ).body.toString()
+
+for (const [kind, connections] of Object.entries(KINDS)) {
+  const with_ = connections ? { connections } : {}
+
+  test(`${kind}: pieces come in their order, one when the one before was taken, and who sends waits`, async () => {
+    const pieces: Buffer[] = []
+    let underWay = 0
+    const { status, body, isWhole } = await take(
+      '/long',
+      async (piece) => {
+        underWay += 1
+        assert.equal(underWay, 1)
+        if (pieces.length === 0) {
+          await pause(200)
+          assert.equal(isSent, false)
+        }
+        await setImmediate()
+        pieces.push(piece)
+        underWay -= 1
+      },
+      with_,
+    )
+    assert.deepEqual([status, isWhole, body.length], [200, true, 0])
+    assert.ok(pieces.length > 10)
+    assert.ok(Buffer.concat(pieces).equals(LONG))
+    assert.equal(await next(connections), 'next')
   })
 
-test('pieces come in their order, one when the one before was taken, and who sends them waits', async () => {
-  const pieces: Buffer[] = []
-  let underWay = 0
-  let isHeld = true
-  const { status, body, isWhole } = await takeLong(async (piece) => {
-    underWay += 1
-    assert.equal(underWay, 1)
-    if (isHeld) {
-      await pause(200)
-      assert.equal(isSent, false)
-      isHeld = false
-    }
-    await setImmediate()
-    pieces.push(piece)
-    underWay -= 1
+  test(`${kind}: an answer in small chunks is taken whole`, async () => {
+    const pieces: Buffer[] = []
+    await take(
+      '/small',
+      async (piece) => {
+        await setImmediate()
+        pieces.push(piece)
+      },
+      with_,
+    )
+    assert.ok(Buffer.concat(pieces).equals(LONG.subarray(0, MEGABYTE)))
   })
-  assert.deepEqual([status, isWhole, body.length], [200, true, 0])
-  assert.ok(pieces.length > 10)
-  assert.ok(Buffer.concat(pieces).equals(LONG))
-})
 
-test('who closes the connection behind an answer that is still being taken has given it whole', async () => {
-  const pieces: Buffer[] = []
-  const { isWhole } = await takeLong(
-    async (piece) => {
-      await pause(pieces.length === 0 ? 200 : 0)
-      pieces.push(piece)
-    },
-    { headers: { connection: 'close' } },
-  )
-  assert.equal(isWhole, true)
-  assert.ok(Buffer.concat(pieces).equals(LONG))
-})
+  test(`${kind}: an answer that came whole is taken whole, though its connection is reset meanwhile`, async () => {
+    let taken = 0
+    const { isWhole } = await take(
+      '/reset',
+      async (piece) => {
+        await pause(60)
+        taken += piece.length
+      },
+      with_,
+    )
+    assert.deepEqual([isWhole, taken], [true, 30_000])
+  })
 
-test('what the taker of pieces throws ends the exchange, and so do its time and too much of an answer', async () => {
-  const odd = new Error('not what was asked for')
-  let pieces = 0
-  await assert.rejects(
-    takeLong(() => {
+  test(`${kind}: what the taker of pieces throws ends the exchange, and so do its time and too much of an answer`, async () => {
+    const odd = new Error('not what was asked for')
+    let pieces = 0
+    const count = () => {
       pieces += 1
-      throw odd
-    }),
-    odd,
-  )
-  assert.equal(pieces, 1)
-  await assert.rejects(
-    takeLong(() => pause(20), { timeoutMs: 100 }),
-    /did not answer within 0.1 s/,
-  )
-  let taken = 0
-  const sum = (piece: Buffer) => {
-    taken += piece.length
-  }
-  await assert.rejects(takeLong(sum, { bytesMax: MEGABYTE }), /sent more than 1048576 bytes/)
-  assert.ok(taken > 0 && taken <= MEGABYTE)
+    }
+    await assert.rejects(
+      take(
+        '/long',
+        () => {
+          count()
+          throw odd
+        },
+        with_,
+      ),
+      odd,
+    )
+    assert.equal(pieces, 1)
+    await assert.rejects(
+      take('/long', count, { ...with_, bytesMax: MEGABYTE }),
+      /sent more than 1048576 bytes/,
+    )
+    for (const path of ['/long', '/small', '/few']) {
+      pieces = 0
+      const late = take(
+        path,
+        async () => {
+          count()
+          await pause(30)
+        },
+        { ...with_, timeoutMs: 100 },
+      )
+      await assert.rejects(late, /did not answer within 0.1 s/)
+      const until = pieces
+      await pause(100)
+      assert.equal(pieces, until, 'nothing is given any more')
+    }
+    assert.equal(await next(connections), 'next')
+  })
+
+  test(`${kind}: pieces of a packed answer are not taken`, async () => {
+    await assert.rejects(
+      take('/packed', () => assert.fail('a piece'), with_),
+      (error) => error instanceof NoAnswer && error.status === 200 && /packed/.test(error.message),
+    )
+  })
+}
+
+test('who waits for the connection of an answer of 503 has another one, and is asked once', async () => {
+  asked.length = 0
+  const [full, other] = await Promise.all([
+    take('/full', () => pause(50), { connections: KINDS.kept }),
+    next(KINDS.kept),
+  ])
+  assert.deepEqual([full.status, other, asked], [503, 'next', ['/full', '/next']])
 })

@@ -26,10 +26,10 @@ export interface HttpRequest {
   /** Of those, what is kept; all when absent. */
   readonly bytesKept?: number
   /**
-   * Is given the body piece by piece, and nothing of it is kept. Until one is taken no further one is read, so that who sends them
-   * waits; more than `bytesMax` is no answer. What it throws ends the exchange. Who takes pieces asks for no packed answer.
+   * Is given the body piece by piece, and nothing of it is kept. No further piece is given until it is done with one, and who sends
+   * waits once some 64 kB lie here. What it throws ends the exchange; so does a packed answer, and more than `bytesMax`.
    */
-  readonly take?: (piece: Buffer) => void | Promise<void>
+  readonly onPiece?: (piece: Buffer) => void | Promise<void>
   /** Cuts the exchange off. */
   readonly signal?: AbortSignal | undefined
   /** Kept open between exchanges; a connection for this one when absent. */
@@ -142,6 +142,8 @@ function exchangeOnce(
   const ended = (error: unknown) => {
     reject(error)
     sent.destroy()
+    // Where all of it came, Node would go on with what lies here.
+    response?.destroy()
   }
   const failed = (kind: NoAnswer['kind'], message: string, cause?: unknown) =>
     ended(new NoAnswer(kind, message, response?.statusCode ?? null, cause))
@@ -159,6 +161,8 @@ function exchangeOnce(
   signal?.addEventListener('abort', abort, { once: true })
 
   sent.on('error', (cause: NodeJS.ErrnoException) => {
+    // All of it came, and is taken.
+    if (response?.complete) return
     if (sent.reusedSocket && !response && /^(ECONNRESET|EPIPE)$/.test(cause.code ?? '')) resolve(null)
     else failed('failed', `cannot be reached: ${cause.code ?? cause.message}`, cause)
   })
@@ -171,12 +175,16 @@ function exchangeOnce(
     const { socket, statusCode = 0, headers } = answer
     const answered = (of: Buffer, isWhole: boolean) => {
       resolve({ status: statusCode, headers, body: of, isWhole })
-      // Who stops, or has no place left, answers 503 for as long as anybody stays connected.
-      if (!isWhole || statusCode === 503) socket.destroy()
+      if (!isWhole) socket.destroy()
     }
-    if (request.take) takeBody(answer, request, answered, ended)
-    else keepBody(answer, request, answered)
     answer.on('error', (cause) => failed('failed', 'broke off its answer', cause))
+    // Who stops, or has no place left, answers 503 for as long as anybody stays connected. In a moment another exchange may have it.
+    if (statusCode === 503) answer.on('end', () => socket.destroy())
+    const { onPiece, bytesMax } = request
+    if (!onPiece) keepBody(answer, request, answered)
+    else if (/^(identity)?$/.test(headers['content-encoding'] ?? ''))
+      giveBody(answer, onPiece, bytesMax).then(() => answered(Buffer.alloc(0), true), ended)
+    else failed('failed', 'packed an answer that was asked for as it is')
   })
   if (signal?.aborted) abort()
   else sent.end(body)
@@ -205,28 +213,31 @@ function keepBody(
   answer.on('end', () => answered(Buffer.concat(chunks), true))
 }
 
-function takeBody(
+/** Resolves when the last piece was taken. */
+function giveBody(
   answer: IncomingMessage,
-  { take, bytesMax }: HttpRequest,
-  answered: Answered,
-  ended: (error: unknown) => void,
-): void {
+  onPiece: NonNullable<HttpRequest['onPiece']>,
+  bytesMax: number,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
   let bytes = 0
   let taken = Promise.resolve()
   const give = async (piece: Buffer) => {
+    if (answer.destroyed) return
     answer.pause()
     try {
-      await take?.(piece)
+      await onPiece(piece)
       answer.resume()
     } catch (error) {
-      ended(error)
+      reject(error)
     }
   }
   answer.on('data', (piece: Buffer) => {
     bytes += piece.length
     if (bytes <= bytesMax) taken = give(piece)
-    else ended(new NoAnswer('failed', `sent more than ${bytesMax} bytes`, answer.statusCode ?? null))
+    else reject(new NoAnswer('failed', `sent more than ${bytesMax} bytes`, answer.statusCode ?? null))
   })
-  // A stream that is paused at its last piece tells of its end all the same.
-  answer.on('end', () => void taken.then(() => answered(Buffer.alloc(0), true)))
+  // A stream that is paused at its last piece may tell of its end all the same.
+  answer.on('end', () => void taken.then(resolve))
+  return promise
 }

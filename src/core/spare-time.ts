@@ -97,8 +97,10 @@ export function watchSpareTime(
     const restAfter = async (ms: number, most: number) => {
       if (!isBusy || leftMs <= 0) return
       const restMs = Math.min(ms * REST, most, leftMs)
-      leftMs -= restMs
+      const began = now()
       await rest(restMs)
+      // Timers come late.
+      leftMs -= Math.max(restMs, now() - began)
     }
     return {
       look,

@@ -42,8 +42,8 @@ export interface BitcoinChainOptions {
   readonly log: Log
 }
 
-/** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk, and Beck takes in with rests of some seconds. */
-const BLOCK_TIMEOUT_MS = 30 * SECOND_MS
+/** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk, and Beck takes in with rests of half a second in all. */
+const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
 const OUTPOINTS_PER_BATCH = 500
 /** Headers the node may know without their blocks, as it does for a moment whenever a block arrives. */
 const BLOCKS_BEHIND_MAX = 3
@@ -170,9 +170,10 @@ async function rawBlock(
   hash: string,
   spareTime: SpareTime,
 ): Promise<{ bytes: Buffer; height: number }> {
-  const header = await rpc.call('getblockheader', [hash, true])
+  // By itself: only the answer to one call is taken in while it comes.
+  const height = count(member(await rpc.call('getblockheader', [hash, true]), 'height'))
   const bytes = await rpc.callForBytes('getblock', [hash, 0], { timeoutMs: BLOCK_TIMEOUT_MS, spareTime })
-  return { bytes, height: count(member(header, 'height')) }
+  return { bytes, height }
 }
 
 /**

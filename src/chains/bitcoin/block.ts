@@ -21,7 +21,7 @@ export interface ParsedBlock {
 }
 
 const HEADER_BYTES = 80
-/** Some milliseconds of work. */
+/** A millisecond of work, or less. */
 const PART_BYTES = 250_000
 
 /**

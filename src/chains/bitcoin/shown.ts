@@ -12,7 +12,7 @@ import { copyDisplayed, HASH_BYTES, NUMBERS_PER_OUTPUT, type ParsedTransaction }
 
 const OP_RETURN = 0x6a
 const HASH_DIGITS = 2 * HASH_BYTES
-/** Some milliseconds of work. */
+/** A millisecond of work, or less. */
 const PART_TRANSACTIONS = 500
 
 export class ShownTransaction implements ChainTransaction {

@@ -237,6 +237,34 @@ function readInBlock(bytes: Buffer, chain: BitcoinLike): void {
   )
 }
 
+test('a large block is read in parts, and is what it is whole', () => {
+  const [transaction] = finished(parseBlock(BITCOIN_GENESIS, 'bitcoin')).transactions
+  assert.ok(transaction)
+  const count = 2_000
+  const bytes = Buffer.concat([
+    BITCOIN_GENESIS.subarray(0, 80),
+    Buffer.from([0xfd, count & 0xff, count >> 8]),
+    ...Array.from({ length: count }, (_, n) => (n === 0 ? BITCOIN_GENESIS.subarray(81) : BIP143_UNSIGNED)),
+  ])
+  const reading = parseBlock(bytes, 'bitcoin')
+  let parts = 1
+  let read = reading.next()
+  for (; !read.done; read = reading.next()) parts++
+  assert.equal(parts, Math.floor(bytes.length / 250_000) + 1)
+  const block = read.value
+  assert.equal(block.transactions.length, count)
+  assert.equal(block.transactions.at(-1)?.txid, parseTransaction(BIP143_UNSIGNED, 'bitcoin').txid)
+  const gathering = piecesOf(block)
+  parts = 1
+  let pieces = gathering.next()
+  for (; !pieces.done; pieces = gathering.next()) parts++
+  assert.equal(parts, count / 500 + 1)
+  const { lookups, spent } = pieces.value
+  // A transaction of two inputs and two outputs each, behind the coinbase with its one output.
+  assert.equal(lookups.ranges.length, NUMBERS_PER_PIECE * (2 * count - 1))
+  assert.equal(spent.ranges.length, NUMBERS_PER_PIECE * 2 * (count - 1))
+})
+
 test('damaged bytes are read or refused, never anything else', () => {
   const samples = [BIP143_P2SH_P2WPKH, BIP143_UNSIGNED, BITCOIN_GENESIS, LITECOIN_MWEB_BLOCK]
   const damage = fc.record({
