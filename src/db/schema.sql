@@ -537,7 +537,8 @@ CREATE INDEX deposits_by_replacement ON public.deposits USING btree (chain, repl
 CREATE INDEX deposits_by_sweep ON public.deposits USING btree (chain, sweep) WHERE (sweep IS NOT NULL);
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
-CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
+CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index, address, asset, amount_atoms);
+CREATE UNIQUE INDEX deposits_output_in_block ON public.deposits USING btree (chain, tx_key, output_index) WHERE (block_height IS NOT NULL);
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
 CREATE INDEX deposits_unlike_books ON public.deposits USING btree (chain) INCLUDE (asset, amount_atoms, block_height, dust) WHERE ((block_height IS NULL) = booked);
 CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (sweep IS NULL) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
@@ -1350,7 +1351,7 @@ create table unexpected_deposits (
   block_height bigint,
   constraint unexpected_deposits_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint unexpected_deposits_atoms_check CHECK ((atoms > (0)::numeric)),
-  constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index)
+  constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index, lookup, asset, atoms)
 );
 CREATE INDEX unexpected_deposits_by_height ON public.unexpected_deposits USING btree (chain, block_height);
 CREATE INDEX unexpected_deposits_by_lookup ON public.unexpected_deposits USING btree (chain, lookup);

@@ -35,7 +35,10 @@ export interface Sighting
  * Records what the chain shows, a block or a batch at a time. A block's word beats the mempool's; seeing the same again
  * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
  *
- * A transaction that spends what a deposit of the same payment spends is that deposit with another fee: it was seen when
+ * The same is what says the same: a contract's call that a reorganisation puts into another block may pay something else there,
+ * under its old name, as a swap does. That is another deposit; the old one stays reorganised.
+ *
+ * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum: it was seen when
  * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
  * that ended meanwhile was told to its merchant, so that nothing is in time for it any more.
  *
@@ -79,7 +82,7 @@ export async function recordSightings(
        select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
          select min(d.seen_at) as seen_at from deposit_inputs own
          join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
-           and other.spent_index = own.spent_index and other.tx_key <> own.tx_key
+           and other.spent_index = own.spent_index
          join deposits d on d.chain = $1 and d.tx_key = other.tx_key
          where own.chain = $1 and own.tx_key = s.tx_key
            and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
@@ -96,6 +99,7 @@ export async function recordSightings(
          missing_since = null
        from observed s
        where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
+         and d.address = s.address and d.asset = s.asset and d.amount_atoms = s.amount_atoms
          and case when s.block_height is null
            then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
            else d.block_hash is distinct from s.block_hash end
@@ -107,7 +111,7 @@ export async function recordSightings(
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
          case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
        from observed
-       on conflict (chain, tx_key, output_index) do nothing
+       on conflict (chain, tx_key, output_index, address, asset, amount_atoms) do nothing
        returning account_id, payment_id
      )
      select account_id as "accountId", payment_id as "paymentId" from (table observed_again union all table observed_first) changed`,

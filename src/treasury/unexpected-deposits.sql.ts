@@ -24,7 +24,7 @@ export async function recordUnexpectedDeposits(
     await tx.query(
       `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
        values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (chain, tx_key, output_index) do update set block_height = excluded.block_height`,
+       on conflict (chain, tx_key, output_index, lookup, asset, atoms) do update set block_height = excluded.block_height`,
       [chain, txKey, index, lookup, asset, atoms, blockHeight],
     )
   }

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { testGateway } from '../../../test/gateway.ts'
+import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { txidOf } from '../../../test/txid.ts'
 import { fillTestWallets } from '../../../test/wallet.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
 import { findChainProgress, StaleLease, takeLease } from '../../chains/chain-progress.sql.ts'
 import { mine, reorganise } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
+import { lookupOf } from '../../chains/simulated/network.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
 import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import { findFunds } from '../recovery/find-funds.ts'
@@ -183,4 +184,61 @@ test('a coin that is made and spent in one block is known as spent', async () =>
     'select txid, spent_by as "spentBy", spent_height::int as height from utxos',
   )
   assert.deepEqual(utxos, [{ txid: made, spentBy: spent, height: block.height }])
+})
+
+test('a swap that a reorganisation puts elsewhere, where it pays another sum under its old name, is another deposit', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const payment = await testPayment(gateway, account, { asset: 'USDC' })
+  const lookup = lookupOf('sim-ethereum', payment.address)
+  assert.ok(lookup)
+  const storage = createMemoryStorage({ chain: 'sim-ethereum', seed: 'swap', now: () => 0 })
+  const simulated = simulatedPort(storage)
+  const start = await simulated.tip()
+  const { dueAtoms } = payment
+  let atoms = dueAtoms + 5n
+  const port: ChainPort = {
+    ...simulated,
+    readBlock: async (hash, options) => {
+      const block = await simulated.readBlock(hash, options)
+      if (block.height !== start.height + 1) return block
+      const outputs = [{ lookup, index: 3, asset: 'USDC', atoms } as const]
+      const swap = { key: '0xswap', hash: '0xswap', outputs, inputs: [{ txid: '0xbuyer', index: 7 }] }
+      return { ...block, timeMs: Date.now(), transactions: [swap] }
+    },
+  }
+  await meetChain(gateway, port)
+  const lease = await takeLease(db, 'sim-ethereum', 'swap')
+  assert.ok(lease)
+  const deposits = async () =>
+    (
+      await db.query<{ atoms: bigint; status: string; late: boolean }>(
+        `select amount_atoms as atoms, status, late from deposits where tx_key = '0xswap' order by amount_atoms desc`,
+      )
+    ).rows
+  const follow = async () => {
+    while ((await observeChain(gateway, port, lease)).blocks > 0);
+  }
+  await storage.change((store) => mine(store, 1))
+  await follow()
+  assert.deepEqual(await deposits(), [{ atoms: dueAtoms + 5n, status: 'seen', late: false }])
+
+  // Its payment's time has passed meanwhile; what its buyer did, he did in time.
+  await db.query('update payments set expires_at = clock_timestamp() where id = $1', [payment.id])
+  atoms = dueAtoms - 5n
+  await storage.change((store) => reorganise(store, 1))
+  await follow()
+  const [first, second] = await deposits()
+  assert.deepEqual(first, { atoms: dueAtoms + 5n, status: 'reorganised', late: false })
+  assert.deepEqual(second, { atoms: dueAtoms - 5n, status: 'seen', late: false })
+
+  // And back.
+  atoms = dueAtoms + 5n
+  await storage.change((store) => reorganise(store, 2))
+  await follow()
+  assert.deepEqual(
+    (await deposits()).map(({ status }) => status),
+    ['seen', 'reorganised'],
+  )
 })

@@ -71,7 +71,6 @@ function seenAsBumped(tables: Tables, observed: real.Sighting): Date {
     (row) =>
       row.paymentId === observed.paymentId &&
       row.asset === observed.asset &&
-      row.txKey !== observed.txKey &&
       !row.late &&
       !row.dust &&
       spends(row.txKey).some((input) => spent.has(input.spent)),
