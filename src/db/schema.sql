@@ -538,7 +538,7 @@ CREATE INDEX deposits_by_sweep ON public.deposits USING btree (chain, sweep) WHE
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index, address, asset, amount_atoms);
-CREATE UNIQUE INDEX deposits_output_in_block ON public.deposits USING btree (chain, tx_key, output_index) WHERE (block_height IS NOT NULL);
+CREATE UNIQUE INDEX deposits_output_shown ON public.deposits USING btree (chain, tx_key, output_index) WHERE (status = ANY (ARRAY['seen'::text, 'confirmed'::text]));
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
 CREATE INDEX deposits_unlike_books ON public.deposits USING btree (chain) INCLUDE (asset, amount_atoms, block_height, dust) WHERE ((block_height IS NULL) = booked);
 CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (sweep IS NULL) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));

@@ -36,7 +36,8 @@ export interface Sighting
  * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
  *
  * The same is what says the same: a contract's call that a reorganisation puts into another block may pay something else there,
- * under its old name, as a swap does. That is another deposit; the old one stays reorganised.
+ * under its old name, as a swap does. That is another deposit; the old one stays reorganised. Of one that is shown, the place
+ * decides: who changed its row is told by its MAC.
  *
  * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum: it was seen when
  * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
@@ -99,7 +100,7 @@ export async function recordSightings(
          missing_since = null
        from observed s
        where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
-         and d.address = s.address and d.asset = s.asset and d.amount_atoms = s.amount_atoms
+         and (d.status in ('seen', 'confirmed') or (d.address, d.asset, d.amount_atoms) = (s.address, s.asset, s.amount_atoms))
          and case when s.block_height is null
            then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
            else d.block_hash is distinct from s.block_hash end
@@ -111,7 +112,7 @@ export async function recordSightings(
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
          case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
        from observed
-       on conflict (chain, tx_key, output_index, address, asset, amount_atoms) do nothing
+       on conflict do nothing
        returning account_id, payment_id
      )
      select account_id as "accountId", payment_id as "paymentId" from (table observed_again union all table observed_first) changed`,

@@ -332,7 +332,7 @@ create table deposits (
 create index deposits_by_address on deposits (chain, address);
 -- The chain decides what one deposit is, whoever it belongs to: a reorganisation may show another sum in its place.
 create unique index deposits_output on deposits (chain, tx_key, output_index, address, asset, amount_atoms);
-create unique index deposits_output_in_block on deposits (chain, tx_key, output_index) where block_height is not null;
+create unique index deposits_output_shown on deposits (chain, tx_key, output_index) where status in ('seen', 'confirmed');
 create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
 alter table deposits add primary key (account_id, id);
 create index deposits_by_replacement on deposits (chain, replaced_height) where replaced_height is not null;
