@@ -109,7 +109,7 @@ export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
   )
 }
 
-/** Gives the lead back at an orderly stop, so that the next watcher need not wait. */
+/** Gives the lead back at an orderly stop, or when a poll failed, so that the next watcher need not wait. */
 export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
   await db.query('update chains set lease_until = null where chain = $1 and lease_epoch = $2', [
     lease.chain,

@@ -3,10 +3,10 @@
  * when something else is said of its subject.
  */
 import { type AccountId, newRowId } from '../core/ids.ts'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { COUNTED_MAX, type Page, wholeListOf } from '../db/list.ts'
 import { exactId, exactText, type ListQuery, oneOf } from '../db/list-filters.ts'
-import { countRows } from '../db/rows.ts'
+import { anyRow, countRows } from '../db/rows.ts'
 
 export interface Alert {
   /** snake_case, stable: monitoring may switch on it. */
@@ -28,11 +28,27 @@ export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
   await db.query(
     `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
      on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
-       acknowledged_by = null
+       acknowledged_by = null, told_at = null
      where alerts.acknowledged_at is not null and alerts.message <> excluded.message`,
     [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message],
   )
 }
+
+/**
+ * Raises the alert of what happened once. Others who say the same meanwhile wait until this transaction ends.
+ *
+ * @param since - One that was raised before this is of something else that bore the same name; null where that is not known.
+ * @returns Whether nobody had said it: who did has done, in the transaction of the alert, what has to be done once.
+ */
+export const raiseAlertOnce = (tx: Tx, alert: Alert, since: Date | null): Promise<boolean> =>
+  anyRow(
+    tx,
+    `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
+     on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
+       acknowledged_by = null, told_at = null
+     where $6::timestamptz is null or alerts.created_at < $6`,
+    [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message, since],
+  )
 
 interface AlertRow extends Omit<RaisedAlert, 'acknowledged'> {
   readonly at: Date | null

@@ -90,6 +90,21 @@ export async function claimToSend(
   )
 }
 
+/**
+ * Gives back what was claimed and not tried: it is due at once. Locks them in the order of their txids, as
+ * {@link lockReplacementSet} does, and waits for none: what somebody else is at stays claimed.
+ */
+export async function returnToSend(db: Queryable, chain: ChainName, txids: readonly string[]): Promise<void> {
+  await db.query(
+    `with untried as (
+       select txid from signed_transactions where chain = $1 and txid = any($2::text[])
+       order by txid for update skip locked
+     )
+     update signed_transactions t set send_at = now() from untried u where t.chain = $1 and t.txid = u.txid`,
+    [chain, txids],
+  )
+}
+
 /** A node, or a block, has it. */
 export async function markSent(tx: Tx, chain: ChainName, txid: string): Promise<void> {
   await tx.query(

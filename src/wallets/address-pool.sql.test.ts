@@ -3,10 +3,13 @@ import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import { fillTestWallets, TEST_SECRETS, testMode, testXpub } from '../../test/wallet.ts'
+import type { ChainName } from '../core/assets.ts'
 import { pause } from '../core/pause.ts'
 import { openSecrets } from '../core/secrets.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { createPayment } from '../flows/payments/create-payment.ts'
+import { hotWalletOf } from '../flows/treasury/tend-senders.ts'
+import { requirePayable } from '../flows/withdrawals/request-withdrawal.ts'
 import { fillAddressPool, openAddressPool } from './address-pool.sql.ts'
 import { DEPOSIT_BRANCH, readAccountKey } from './derivation.ts'
 import { publishWallet } from './wallets.sql.ts'
@@ -130,6 +133,37 @@ test('an xpub that nobody published under our key derives nothing', async () => 
   await assert.rejects(fillAddressPool(db, TEST_SECRETS, { fresh: 10, change: 1 }), {
     name: 'InvariantBroken',
   })
+})
+
+test('one wallet that somebody changed stops its own coin: the others get addresses, sales and withdrawals', async () => {
+  const gateway = await testGateway({ freshPerChain: 1, chains: ['sim-bitcoin', 'sim-litecoin'] })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  await db.query(`update wallets set mac = sha256('another') where chain = 'sim-bitcoin'`)
+  await assert.rejects(fillAddressPool(db, TEST_SECRETS, { fresh: 5, change: 1 }), {
+    name: 'InvariantBroken',
+    message: /^the xpub of sim-bitcoin /,
+  })
+  const { rows } = await db.query<{ chain: string; fresh: number }>(
+    `select chain, count(*)::int as fresh from addresses where branch = 0 and issued_at is null group by chain order by chain`,
+  )
+  assert.deepEqual(rows, [
+    { chain: 'sim-bitcoin', fresh: 1 },
+    { chain: 'sim-litecoin', fresh: 5 },
+  ])
+  for (let sale = 0; sale < 5; sale++) await testPayment(gateway, account)
+  await assert.rejects(testPayment(gateway, account), { reason: 'no_address' })
+  await assert.rejects(testPayment(gateway, account, { asset: 'BTC' }), { name: 'InvariantBroken' })
+
+  const destination = {
+    LTC: readAccountKey('litecoin', 'testnet', testXpub('ethereum')).derive(DEPOSIT_BRANCH, 0n).address,
+    BTC: readAccountKey('bitcoin', 'testnet', testXpub('ethereum')).derive(DEPOSIT_BRANCH, 0n).address,
+  }
+  const payable = (asset: 'BTC' | 'LTC', chain: ChainName) =>
+    requirePayable(gateway, db, asset, chain, destination[asset])
+  assert.equal((await payable('LTC', 'sim-litecoin')).wallet.chain, 'sim-litecoin')
+  await assert.rejects(payable('BTC', 'sim-bitcoin'), { name: 'InvariantBroken' })
+  assert.ok(await hotWalletOf(gateway, 'sim-litecoin'))
 })
 
 test('a new keystore retires the old wallet: fresh addresses come from the new one only', async () => {

@@ -15,7 +15,14 @@ import {
   type NetworkMode,
   readAccountKey,
 } from './derivation.ts'
-import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './wallets.sql.ts'
+import {
+  currentWallets,
+  findCurrentWallet,
+  requireCurrent,
+  soundWallets,
+  type Wallet,
+  type WalletRow,
+} from './wallets.sql.ts'
 
 /** A fresh address that this process may give to a payment. The statement that writes the payment issues it. */
 export type FreshAddress = ReservedAddress
@@ -83,7 +90,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
 
 /** Whom it is up to: the one who asks again in a moment, or the operator. */
 async function noAddress(db: Queryable, secrets: Secrets, chain: ChainName): Promise<Refusal> {
-  const hasWallet = (await currentWallets(db, secrets)).some((wallet) => wallet.chain === chain)
+  const hasWallet = (await findCurrentWallet(db, secrets, chain)) !== null
   return unavailable(
     'no_address',
     hasWallet
@@ -145,6 +152,7 @@ export const deriveHere: Derive = ({ chain, mode, xpub, branch, from, count }) =
  *
  * @param target - Of each chain.
  * @returns How many addresses were added to each chain that has a wallet.
+ * @throws {InvariantBroken} when a wallet's MAC does not hold; by then the others have their addresses.
  */
 export async function fillAddressPool(
   db: Database,
@@ -153,7 +161,8 @@ export async function fillAddressPool(
   derive: Derive = deriveHere,
 ): Promise<ReadonlyMap<ChainName, number>> {
   const added = new Map<ChainName, number>()
-  for (const wallet of await currentWallets(db, secrets)) {
+  const { wallets, broken } = await soundWallets(db, secrets)
+  for (const wallet of wallets) {
     const { fresh, change } = typeof target === 'function' ? target(wallet.chain) : target
     const pool = { db, secrets, wallet, derive }
     const { freshCount, nextFresh, nextInternal } = await poolLevel(db, wallet, fresh)
@@ -162,6 +171,7 @@ export async function fillAddressPool(
     const freshEnd = nextFresh + BigInt(fresh - freshCount)
     added.set(wallet.chain, internal + (await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, freshEnd)))
   }
+  if (broken) throw broken
   return added
 }
 
@@ -171,9 +181,10 @@ export async function fillAddressPool(
  *
  * @param ahead - How many further ones on each chain.
  * @param least - Of one chain, the first positions of both branches that are to be derived at least.
+ * @throws {InvariantBroken} when a wallet's MAC does not hold; then nothing is withheld, so that a retry derives no more.
  */
 export async function withholdFresh(
-  db: Database,
+  db: Queryable,
   secrets: Secrets,
   ahead: (chain: ChainName) => number,
   least?: { readonly chain: ChainName; readonly fresh: bigint; readonly internal: bigint },
@@ -232,7 +243,7 @@ export async function withholdPaid(
 
 async function deriveRange(
   pool: {
-    readonly db: Database
+    readonly db: Queryable
     readonly secrets: Secrets
     readonly wallet: Wallet
     readonly derive: Derive

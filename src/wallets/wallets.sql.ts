@@ -3,6 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import { conflict, InvariantBroken } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows } from '../db/rows.ts'
 import { type NetworkMode, readAccountKey } from './derivation.ts'
 
 export interface Wallet {
@@ -41,20 +42,65 @@ export function requireCurrent(secrets: Secrets, row: WalletRow): void {
   )
 }
 
+/** Those whose rows hold, in the order of their chains; what is wrong with the first other one, null when all hold. */
+export interface SoundWallets {
+  readonly wallets: readonly Wallet[]
+  readonly broken: InvariantBroken | null
+}
+
+/** The wallets that fresh addresses come from now: one row that somebody changed is no reason to do without the others. */
+export async function soundWallets(db: Queryable, secrets: Secrets): Promise<SoundWallets> {
+  const wallets: Wallet[] = []
+  let broken: InvariantBroken | null = null
+  for (const row of await readCurrent(db, null))
+    try {
+      wallets.push(verified(secrets, row))
+    } catch (error) {
+      if (!(error instanceof InvariantBroken)) throw error
+      broken ??= error
+    }
+  return { wallets, broken }
+}
+
 /**
  * The wallets that fresh addresses come from now.
  *
  * @throws {InvariantBroken} when a row's MAC does not hold: its deposits would go to somebody else's keys.
  */
 export async function currentWallets(db: Queryable, secrets: Secrets): Promise<Wallet[]> {
-  const { rows } = await db.query<WalletRow & Pick<Wallet, 'nextChange'>>(
-    'select chain, series, network, xpub, next_change as "nextChange", mac from wallets where retired_at is null order by chain',
+  const rows = await readCurrent(db, null)
+  return rows.map((row) => verified(secrets, row))
+}
+
+/**
+ * The one of a chain, null before there is one; rows of other chains are not looked at.
+ *
+ * @throws {InvariantBroken} when its MAC does not hold.
+ */
+export async function findCurrentWallet(
+  db: Queryable,
+  secrets: Secrets,
+  chain: ChainName,
+): Promise<Wallet | null> {
+  const [row] = await readCurrent(db, chain)
+  return row ? verified(secrets, row) : null
+}
+
+type CurrentRow = WalletRow & Pick<Wallet, 'nextChange'>
+
+/** @param chain - Null for all. */
+const readCurrent = (db: Queryable, chain: ChainName | null): Promise<CurrentRow[]> =>
+  allRows(
+    db,
+    `select chain, series, network, xpub, next_change as "nextChange", mac from wallets
+     where retired_at is null and ($1::text is null or chain = $1) order by chain`,
+    [chain],
   )
-  return rows.map((row) => {
-    requireCurrent(secrets, row)
-    const { chain, series, network: mode, xpub, nextChange } = row
-    return { chain, series, mode, xpub, nextChange }
-  })
+
+function verified(secrets: Secrets, row: CurrentRow): Wallet {
+  requireCurrent(secrets, row)
+  const { chain, series, network: mode, xpub, nextChange } = row
+  return { chain, series, mode, xpub, nextChange }
 }
 
 /**

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { ok, type Received, receiver, settled, testDeliveries, tried } from '../../test/deliveries.ts'
+import { waitFor } from '../../test/wait-for.ts'
 import { showId } from '../core/ids.ts'
 import type { Span } from '../core/trace.ts'
+import type { Database, Queryable } from '../db/database.ts'
+import { Unreachable } from '../db/failures.ts'
 import {
   deleteWebhookEndpoint,
   findWebhookEndpoint,
@@ -231,4 +234,55 @@ test('events go after thirty days with their deliveries and attempts, unless one
   )
   assert.equal(attempts.length, 0)
   await db.query('update events set created_at = now()')
+})
+
+/** The database, which is away so many times when deliveries are given back. */
+function awayAtFirst(times: number): Database {
+  let left = times
+  return {
+    ...db,
+    async query<Row>(...asked: Parameters<Queryable['query']>) {
+      if (asked[0].includes('set due_at = now() from locked') && left-- > 0)
+        throw new Unreachable('away', { retryable: true })
+      return await db.query<Row>(...asked)
+    },
+  }
+}
+
+test('what can not be given back while the database is away is given back afterwards, and sent', async () => {
+  const shop = await receiver(({ response }, nth) => {
+    setTimeout(() => response.end(), nth === 1 ? 500 : 0)
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen('payment:slow:created')
+  // Waits behind the first of its payment until its claim is too old.
+  await happen('payment:slow:completed')
+  endAfterTest(startDeliverer({ ...ports, db: awayAtFirst(2) }, { idleMs: 10 }))
+  const began = performance.now()
+  await until(made.id, settled)
+  assert.ok(performance.now() - began < 30_000, 'long before its lease ends')
+  assert.equal(shop.requests.length, 2)
+})
+
+test('a worker that can not give back what it cuts off closes its connections all the same, and can be stopped again', async () => {
+  const answers: Received['response'][] = []
+  const shop = await receiver(({ response }, nth) => {
+    answers.push(response)
+    // Two connections; the third request leaves one of them idle.
+    if (nth === 2) for (const answer of answers) answer.end()
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen()
+  await happen()
+  const worker = startDeliverer({ ...ports, db: awayAtFirst(1) }, { idleMs: 10, drainMs: 20 })
+  endAfterTest(worker)
+  await until(made.id, settled)
+  const sockets = answers.map(({ req }) => req.socket)
+  await happen()
+  await shop.count(3)
+  await assert.rejects(worker.stop(), Unreachable)
+  await waitFor('they are closed', async () => sockets.every(({ destroyed }) => destroyed) || null, 3_000)
+  await worker.stop()
+  const rows = await deliveriesOf(made.id)
+  assert.ok(rows.some(({ status, dueInMs }) => status === 'pending' && dueInMs !== null && dueInMs <= 0))
 })

@@ -99,9 +99,12 @@ class Deliverer {
     await Promise.all(this.#running.values())
     clearTimeout(patience)
     clearTimeout(this.#gathering)
-    await this.#results.stop()
-    await this.#giveBack()
-    this.#sender.close()
+    try {
+      await this.#results.stop()
+      await this.#giveBack()
+    } finally {
+      this.#sender.close()
+    }
   }
 
   async #turn(signal: AbortSignal): Promise<boolean> {
@@ -214,7 +217,14 @@ class Deliverer {
   }
 
   async #giveBack(): Promise<void> {
-    if (this.#returned.length > 0) await returnDeliveries(this.#gateway.db, this.#returned.splice(0))
+    if (this.#returned.length === 0) return
+    const returned = this.#returned.splice(0)
+    try {
+      await returnDeliveries(this.#gateway.db, returned)
+    } catch (error) {
+      this.#returned.unshift(...returned)
+      throw error
+    }
   }
 }
 

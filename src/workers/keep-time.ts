@@ -8,6 +8,8 @@ export const startTimeKeeper = (keeper: TimeKeeper, log: Log): Loop =>
   startLoop({
     name: 'keep-time',
     idleMs: SECOND_MS,
+    // Once the database is back, its new connections are refused until the next beat.
+    failureMsMax: SECOND_MS,
     log,
     async turn() {
       await keeper.turn()

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { syncBuiltinESMExports } from 'node:module'
 import { mock, test } from 'node:test'
-import { gatherWakes } from './loop.ts'
+import { setImmediate } from 'node:timers/promises'
+import { SILENT } from '../core/log.ts'
+import { startTimeKeeper } from './keep-time.ts'
+import { gatherWakes, type Loop, startLoop } from './loop.ts'
 
 test('a thousand wakes within a moment are two turns: one at once, one for all that came after it', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
@@ -17,4 +21,44 @@ test('a thousand wakes within a moment are two turns: one at once, one for all t
   wake('settle')
   assert.equal(woken.length, 4)
   mock.timers.reset()
+})
+
+/** How many turns a loop has begun at the end of each second, when every one fails. */
+async function turnsBySecond(
+  start: (turn: () => Promise<never>) => Loop,
+  seconds: number,
+): Promise<number[]> {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  // Pauses come from timers/promises.
+  syncBuiltinESMExports()
+  try {
+    let begun = 0
+    const loop = start(async () => {
+      begun += 1
+      throw new Error('the database is away')
+    })
+    const counts: number[] = []
+    for (let ms = 500; ms <= seconds * 1_000; ms += 500) {
+      await setImmediate()
+      mock.timers.tick(500)
+      await setImmediate()
+      if (ms % 1_000 === 0) counts.push(begun)
+    }
+    await loop.stop()
+    return counts
+  } finally {
+    mock.timers.reset()
+    syncBuiltinESMExports()
+  }
+}
+
+test('a loop whose turns fail tries again ever later, and the time keeper within a second however long the database is away', async () => {
+  const idleMs = 1_000
+  const loop = await turnsBySecond((turn) => startLoop({ name: 'any', idleMs, log: SILENT, turn }), 8)
+  assert.deepEqual(loop, [2, 3, 3, 4, 4, 4, 4, 5])
+  const keeper = await turnsBySecond(
+    (turn) => startTimeKeeper({ turn, stopped: () => null, async verify() {} }, SILENT),
+    8,
+  )
+  assert.deepEqual(keeper, [2, 3, 4, 5, 6, 7, 8, 9])
 })

@@ -7,7 +7,7 @@ import { startNodeProxy } from '../../test/node-proxy.ts'
 import { until } from '../../test/wait-for.ts'
 import { createBitcoinChain } from '../chains/bitcoin/bitcoin-chain.ts'
 import type { ChainPort } from '../chains/chain.ts'
-import { findChainProgress } from '../chains/chain-progress.sql.ts'
+import { fence, findChainProgress } from '../chains/chain-progress.sql.ts'
 import { mine } from '../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../chains/simulated/memory.ts'
 import { simulatedPort } from '../chains/simulated/simulated-chain.ts'
@@ -38,6 +38,50 @@ test('two watchers follow a node that takes 8 s for a block as one does: the lea
   await node.mine(3)
   await until('three slow blocks are followed', async () => (await seen()) === first.height + 3)
   assert.equal(await epochOf(gateway.db, 'litecoin'), 1n)
+})
+
+test('a leader whose node fails in the middle of a poll gives the lead to one whose node answers, and a lone one goes on at its next try', async (t) => {
+  const { db } = gateway
+  const storage = createMemoryStorage({ chain: 'sim-bitcoin', seed: 'lead', now: () => Date.now() })
+  await storage.change((store) => mine(store, 3))
+  const sound: ChainPort = { ...simulatedPort(storage), chain: 'bitcoin' }
+  let failsFor = 0
+  const failing: ChainPort = {
+    ...sound,
+    async lookAtMempool() {
+      if (failsFor === 0) return sound.lookAtMempool()
+      failsFor -= 1
+      throw new Error('the list of the mempool took too long')
+    },
+  }
+  const isPolledAnew = async () => {
+    const from = Date.now()
+    await until(
+      'it is polled',
+      async () => ((await findChainProgress(db, 'bitcoin'))?.polledAt?.getTime() ?? 0) > from,
+      3_000,
+    )
+  }
+  const start = (port: ChainPort) => {
+    const watcher = startWatcher(gateway, port, { idleMs: IDLE_MS })
+    t.after(() => watcher.stop())
+  }
+  start(failing)
+  await isPolledAnew()
+  failsFor = 1
+  await isPolledAnew()
+  assert.equal(failsFor, 0)
+  const epoch = await epochOf(db, 'bitcoin')
+  assert(epoch)
+
+  start(sound)
+  failsFor = Number.POSITIVE_INFINITY
+  await isPolledAnew()
+  await assert.rejects(
+    db.transaction((tx) => fence(tx, { chain: 'bitcoin', epoch })),
+    { name: 'StaleLease' },
+    'what the first leader has not written yet is refused',
+  )
 })
 
 test('comparing what addresses hold goes on beside the watcher, page by page, and where it was left off', async (t) => {

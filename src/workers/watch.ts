@@ -1,5 +1,6 @@
 /**
- * One watcher a chain: takes the lead when nobody has it, polls again and again, and steps back when another leads.
+ * One watcher a chain: takes the lead when nobody has it, polls again and again, and steps back when another leads. It gives the
+ * lead back when a turn fails, as when its node does not answer: another one may have a better node.
  * Beside the polls it compares what addresses hold, which takes long where there are many.
  */
 import { hostname } from 'node:os'
@@ -56,7 +57,9 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
       } catch (error) {
         // A node that comes back may be another one: ask again who it is.
         met = false
-        return error instanceof StaleLease ? stepBack(lease) : fail(error)
+        if (error instanceof StaleLease) return stepBack(lease)
+        if (lease && (await gaveBack(gateway, lease))) lease = null
+        return fail(error)
       }
     },
   })
@@ -85,6 +88,13 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
     },
   }
 }
+
+/** For whoever can follow the chain, at its next turn this one too. @returns False when it keeps the lead, while that lasts. */
+const gaveBack = ({ db }: Gateway, lease: Lease): Promise<boolean> =>
+  releaseLease(db, lease).then(
+    () => true,
+    () => false,
+  )
 
 /** What somebody tampered with is told to the operator. */
 async function tellAndThrow(gateway: Gateway, chain: ChainName, error: unknown): Promise<never> {

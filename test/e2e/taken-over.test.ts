@@ -19,7 +19,7 @@ import { openTimeKeeper } from '../../src/flows/recovery/keep-time.ts'
 import { openToldPayments } from '../../src/flows/recovery/told-payments.ts'
 import { openTimeCheck } from '../../src/signer/time.ts'
 import { until } from '../wait-for.ts'
-import { fillTestWallets, TEST_SECRETS } from '../wallet.ts'
+import { fillTestWallets, freshenTestWallets, TEST_SECRETS } from '../wallet.ts'
 
 const exec = promisify(execFile)
 const settings = ['fsync=off', 'shared_buffers=16MB', 'restore_command=false']
@@ -54,15 +54,19 @@ test('a server that took over is trusted with every commit that is remembered, a
       return rows[0]?.replays === false
     })
   }
+  let diskIsFull = false
   const open = async (name: string) => {
     const own = await mkdtemp(join(tmpdir(), `beck-taken-over-${name}-`))
     after(() => rm(own, { recursive: true, force: true }))
     const memory = await openTimeMemory(join(own, TIME_FILE))
     const told = openToldPayments(own, null)
-    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, memory, told })
+    const note: typeof told.note = (database) =>
+      diskIsFull ? Promise.reject(new Error('the disk is full')) : told.note(database)
+    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, memory, told: { ...told, note } })
   }
   const countFresh = async () =>
     (await db.query('select from addresses where branch = 0 and issued_at is null and not withheld')).rowCount
+  const countDerived = async () => (await db.query('select from addresses where branch = 0')).rowCount
   const signerFolder = await mkdtemp(join(tmpdir(), 'beck-taken-over-signer-'))
   after(() => rm(signerFolder, { recursive: true, force: true }))
   const maySign = await openTimeCheck(signerFolder, db, SILENT)
@@ -70,6 +74,12 @@ test('a server that took over is trusted with every commit that is remembered, a
   for (let beat = 0; beat < 3; beat++) for (const keeper of keepers) await keeper.turn()
   assert.equal(await maySign(), 1)
   assert.ok((await countFresh()) > 0)
+  // Of the server that this database was copied from, long ago.
+  await db.query(
+    `insert into alerts (id, kind, subject, message, created_at, acknowledged_at, acknowledged_by)
+     select gen_random_uuid(), 'database_taken_over', 'timeline 00000002 of ' || history, 'another one', now() - interval '1 day',
+       now() - interval '1 hour', 'the operator' from time_arrow`,
+  )
 
   await takeOver()
   assert.equal((await readArrow(db))?.timeline, '00000002')
@@ -80,24 +90,29 @@ test('a server that took over is trusted with every commit that is remembered, a
     { name: 'OutsideFailure' },
     'nothing is sold before it was looked at',
   )
-  for (const keeper of keepers) {
-    await keeper.turn()
-    assert.equal(keeper.stopped(), null)
-    await keeper.verify(db)
-  }
-  assert.equal(await maySign(), 1)
-  const { rows: alerts } = await db.query<{ kind: string; message: string }>(
-    'select kind, message from alerts',
-  )
-  assert.deepEqual(
-    alerts.map(({ kind }) => kind),
-    ['database_taken_over'],
-  )
+  const derived = await countDerived()
+  diskIsFull = true
+  for (const { status } of await Promise.allSettled(keepers.map((keeper) => keeper.turn())))
+    assert.equal(status, 'rejected', 'who cannot write down what it has seen looks again')
   assert.equal(
     await countFresh(),
     0,
     'what may have been handed out in its last moment is not handed out again',
   )
+  assert.equal(await countDerived(), derived + 500, 'of two that come at once, one withholds')
+  await freshenTestWallets(db, 8)
+  diskIsFull = false
+  for (const keeper of keepers) {
+    await keeper.turn()
+    assert.equal(keeper.stopped(), null)
+    await keeper.verify(db)
+  }
+  assert.equal(await countFresh(), 8, 'nor does anybody withhold what was derived since')
+  assert.equal(await maySign(), 1)
+  const { rows: alerts } = await db.query<{ kind: string; isOpen: boolean }>(
+    'select kind, acknowledged_at is null as "isOpen" from alerts',
+  )
+  assert.deepEqual(alerts, [{ kind: 'database_taken_over', isOpen: true }])
 
   // One that lacks commits, where a process that remembers less comes first and makes the counter larger again.
   await cluster.stop()

@@ -8,7 +8,7 @@ import { conflict, Refusal, unavailable } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
-import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { findCurrentWallet } from '../../wallets/wallets.sql.ts'
 import { listBatch } from '../../withdrawals/payout-batches.sql.ts'
 import { isOwnKind, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
@@ -69,7 +69,7 @@ function payoutTerms({ id, kind, ...terms }: Withdrawal): PayoutTerms {
 
 /** @throws {Refusal} `unavailable`, `chain_unknown`. */
 async function chainNamed(db: Queryable, secrets: Secrets, chain: ChainName): Promise<string> {
-  const wallet = (await currentWallets(db, secrets)).find((each) => each.chain === chain)
+  const wallet = await findCurrentWallet(db, secrets, chain)
   const identity = (await findChainProgress(db, chain))?.identity ?? ''
   const chainId = /^(\d+):/.exec(identity)?.[1]
   const name = wallet && networkName(chain, wallet.mode, chainId ? Number(chainId) : null)

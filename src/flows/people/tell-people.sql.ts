@@ -69,11 +69,14 @@ export interface UntoldAlert {
   readonly message: string
 }
 
-/** Open alerts that no mail told of yet. An alert that opened again is told again. */
+/**
+ * Open alerts that no mail told of yet. An alert that opened again is told again. What it tells of may have been raised after
+ * the transaction began: told at that moment, it would seem to be untold.
+ */
 export const takeUntoldAlerts = (tx: Tx): Promise<UntoldAlert[]> =>
   allRows(
     tx,
-    `update alerts set told_at = now()
+    `update alerts set told_at = clock_timestamp()
      where acknowledged_at is null and (told_at is null or told_at < created_at) and created_at > now() - ${TOLD_WITHIN}
      returning kind, message`,
   )

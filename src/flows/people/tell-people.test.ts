@@ -6,6 +6,7 @@ import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
 import { chainActs, recordAct } from '../../audit/audit-log.sql.ts'
 import { showId } from '../../core/ids.ts'
+import type { Database } from '../../db/database.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { acknowledgeAlerts, raiseAlert } from '../../ledger/alerts.sql.ts'
 import { claimMails, finishMail, openLetter } from '../../mails/mails.sql.ts'
@@ -215,6 +216,42 @@ test('an alert tells the operators, and again when it opens again', async () => 
   const again = await mails()
   assert.equal(again.length, 1)
   assert.match(again[0]?.text ?? '', /frozen: they differ by more[\s\S]*\/dashboard\/operator\/alerts/)
+})
+
+test('an alert raised after the telling began is told of once', async () => {
+  const { gateway, app, mails } = await scene()
+  await testPerson(gateway, app, { isOperator: true })
+  await mails()
+  const db: Database = {
+    ...gateway.db,
+    transaction: (work, options) =>
+      gateway.db.transaction(async (tx) => {
+        await tx.query('select 1')
+        const alert = { kind: 'frozen', accountId: null, subject: 'LTC', message: 'books and chain differ' }
+        await raiseAlert(gateway.db, alert)
+        return work(tx)
+      }, options),
+  }
+  await tellPeople({ ...gateway, db })
+  assert.deepEqual(
+    (await mails()).map(({ subject }) => subject),
+    ['Beck alert: frozen'],
+  )
+})
+
+test('an alert that opens again is told of again, though what opens it began before the first letter', async () => {
+  const { gateway, app, mails } = await scene()
+  await testPerson(gateway, app, { isOperator: true })
+  await mails()
+  const alert = { kind: 'frozen', accountId: null, subject: 'LTC', message: 'books and chain differ' }
+  await gateway.db.transaction(async (tx) => {
+    await tx.query('select 1')
+    await raiseAlert(gateway.db, alert)
+    assert.equal((await mails()).length, 1)
+    await acknowledgeAlerts(gateway.db, null, 'somebody')
+    await raiseAlert(tx, { ...alert, message: 'they differ by more' })
+  })
+  assert.match((await mails())[0]?.text ?? '', /they differ by more/)
 })
 
 test('acts of last week are history when the first mail server is connected', async () => {

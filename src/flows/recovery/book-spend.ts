@@ -11,7 +11,7 @@ import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
-import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { findCurrentWallet } from '../../wallets/wallets.sql.ts'
 import { readDestination } from '../../withdrawals/destination.ts'
 import type { Gateway } from '../gateway.ts'
 import { listOwnTransactions, matchOwnAddresses } from '../watching/own-addresses.sql.ts'
@@ -109,7 +109,7 @@ async function adopt(
   { utxos, foreign, feeAtoms }: FoundSpend,
 ): Promise<readonly OpenWithdrawal[]> {
   const asset = nativeAsset(chain)
-  const wallet = (await currentWallets(tx, gateway.secrets)).find((each) => each.chain === chain)
+  const wallet = await findCurrentWallet(tx, gateway.secrets, chain)
   if (!wallet) throw unknown(chain, txid)
   const match = (open: readonly OpenWithdrawal[]) => {
     const left = [...foreign]

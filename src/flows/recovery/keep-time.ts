@@ -13,7 +13,7 @@ import { beatArrow } from '../../db/beat-arrow.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { markMadeSafe, readArrow, stopMoving } from '../../db/time-arrow.sql.ts'
 import { type Arrow, hasTakenOver, type TimeMemory, whyBehind } from '../../db/time-arrow.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { raiseAlert, raiseAlertOnce } from '../../ledger/alerts.sql.ts'
 import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import { afterRestore } from './after-restore.ts'
 import type { ToldPayments } from './told-payments.ts'
@@ -115,7 +115,8 @@ class TimeKeeping {
 
   /**
    * Another server has every commit that anybody remembers. What came in the moment after the last beat may still be gone: where
-   * a payment of it was noted, that is known; and whatever was handed out in it is handed out to nobody else.
+   * a payment of it was noted, that is known; and whatever was handed out in it is handed out to nobody else. The first process
+   * withholds it for all, before any other goes on: what those have set aside is issued only where its row lets it.
    *
    * @returns False when commits are gone after all; then everything is stopped.
    */
@@ -128,13 +129,17 @@ class TimeKeeping {
       await this.#stop(`the database lost commits: ${lost}`, found.isMadeSafe)
       return false
     }
-    await withholdFresh(db, secrets, () => ADDRESSES_AHEAD)
     const message = `PostgreSQL follows timeline ${found.timeline} now, and ${memory.seen?.timeline} before: another server took over, with everything that is remembered. Beck goes on; fresh addresses of before are withheld`
-    await raiseAlert(db, {
+    const alert = {
       kind: 'database_taken_over',
       accountId: null,
       subject: `timeline ${found.timeline} of ${found.history}`,
       message,
+    }
+    await db.transaction(async (tx) => {
+      // A copy by pg_dump, whose timelines begin anew, may bring along an alert of the same name.
+      const isFirst = await raiseAlertOnce(tx, alert, memory.seen?.at ?? null)
+      if (isFirst) await withholdFresh(tx, secrets, () => ADDRESSES_AHEAD)
     })
     log.warn({ timeline: found.timeline }, message)
     return true

@@ -9,7 +9,7 @@ import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../../treasury/fees
 import { raiseNonce, storeBalances } from '../../treasury/senders.sql.ts'
 import { listSweptAddresses } from '../../treasury/sweeps.sql.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../../wallets/derivation.ts'
-import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { findCurrentWallet } from '../../wallets/wallets.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
 /** @returns The rates now. */
@@ -51,8 +51,7 @@ export async function hotWalletOf(
   gateway: Pick<Gateway, 'db' | 'secrets'>,
   chain: ChainName,
 ): Promise<string | null> {
-  const wallets = await currentWallets(gateway.db, gateway.secrets)
-  const wallet = wallets.find((each) => each.chain === chain)
+  const wallet = await findCurrentWallet(gateway.db, gateway.secrets, chain)
   if (!wallet) return null
   const name = `${chain} ${wallet.mode} ${wallet.xpub}`
   const known = hotWallets.get(name)

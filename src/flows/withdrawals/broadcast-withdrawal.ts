@@ -3,6 +3,7 @@
  * takes. A node that takes them and dies before it answers, and one that has them already, are success alike.
  */
 import type { ChainPort } from '../../chains/chain.ts'
+import type { ChainName } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
@@ -12,7 +13,9 @@ import {
   claimToSend,
   markRefusedByNode,
   markSent,
+  returnToSend,
   type SignedTransaction,
+  type ToSend,
 } from '../../treasury/signed-transactions.sql.ts'
 import { statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
@@ -21,27 +24,59 @@ import type { Gateway } from '../gateway.ts'
 const SENT_PER_TURN = 50
 
 /**
- * Sends what is due on a chain.
+ * Sends what is due on a chain. One that fails is due again in half a minute, and until then what does not need it is sent
+ * without it: it may fail every time, as what a proxy before the node finds too large.
  *
  * @returns How many the node has now.
- * @throws {OutsideFailure} when the node does not answer; what it did not answer for is due again in half a minute.
+ * @throws {OutsideFailure} when the node does not answer.
  */
 export async function broadcastSigned(gateway: Gateway, port: ChainPort): Promise<number> {
+  const { chain } = port
   const tip = await port.tip()
-  const due = await claimToSend(gateway.db, port.chain, tip.height, SENT_PER_TURN)
+  const due = await claimToSend(gateway.db, chain, tip.height, SENT_PER_TURN)
   let sent = 0
-  for (const transaction of due) {
-    crashPoint('broadcast:claimed')
-    const outcome = await port.broadcast(transaction.raw)
-    crashPoint('broadcast:sent')
-    if (outcome.kind === 'refused') await noteRefusal(gateway, transaction, outcome.reason)
-    else {
-      await gateway.db.transaction((tx) => recordSent(tx, transaction))
-      crashPoint('broadcast:recorded')
-      sent += 1
+  for (const [place, transaction] of due.entries()) {
+    try {
+      if (await send(gateway, port, transaction)) sent += 1
+    } catch (error) {
+      const untried = due.slice(place + 1).filter((other) => !isBehind(other, transaction))
+      await giveBack(gateway, chain, untried)
+      throw error
     }
   }
   return sent
+}
+
+/** A node that does not have the one may refuse the other: a nonce behind its own, a child that spends it. */
+const isBehind = (other: ToSend, { sender, nonce, replacementSet }: ToSend): boolean =>
+  other.replacementSet === replacementSet || (nonce !== null && other.sender === sender)
+
+/** @returns Whether the node has it now. */
+async function send(gateway: Gateway, port: ChainPort, transaction: ToSend): Promise<boolean> {
+  crashPoint('broadcast:claimed')
+  const outcome = await port.broadcast(transaction.raw)
+  crashPoint('broadcast:sent')
+  if (outcome.kind === 'refused') {
+    await noteRefusal(gateway, transaction, outcome.reason)
+    return false
+  }
+  await gateway.db.transaction((tx) => recordSent(tx, transaction))
+  crashPoint('broadcast:recorded')
+  return true
+}
+
+/** Never throws: what is to be told is why they were not tried. */
+async function giveBack(gateway: Gateway, chain: ChainName, untried: readonly ToSend[]): Promise<void> {
+  if (untried.length === 0) return
+  try {
+    await returnToSend(
+      gateway.db,
+      chain,
+      untried.map(({ txid }) => txid),
+    )
+  } catch (error) {
+    gateway.log.warn({ chain, err: error }, 'what waits to be sent is due again only in half a minute')
+  }
 }
 
 /** The node, or a block, has these bytes: what they pay is `broadcast` under this id. */

@@ -21,7 +21,7 @@ import {
 } from '../../treasury/fees.ts'
 import { isSweepDelegate } from '../../treasury/sweep-delegates.sql.ts'
 import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
-import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
+import { findCurrentWallet, type Wallet } from '../../wallets/wallets.sql.ts'
 import { readAmount } from '../../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
 import { insertWithdrawal } from '../../withdrawals/insert-withdrawal.sql.ts'
@@ -213,8 +213,7 @@ export async function requirePayable(
   chain: ChainName,
   address: string,
 ): Promise<{ readonly wallet: Wallet; readonly destination: Destination }> {
-  const wallets = await readShared(db, 'wallets', () => currentWallets(db, gateway.secrets))
-  const wallet = wallets.find((each) => each.chain === chain)
+  const wallet = await readShared(db, `wallet ${chain}`, () => findCurrentWallet(db, gateway.secrets, chain))
   if (!wallet)
     throw unavailable(
       'no_wallet',

@@ -52,6 +52,12 @@ export const claimToSend: typeof real.claimToSend = (db, _chain, tipHeight, limi
 
 const inOrderOfNonces = (a: SignedRow, b: SignedRow): number => Number((a.nonce ?? 0n) - (b.nonce ?? 0n))
 
+export const returnToSend: typeof real.returnToSend = (db, _chain, txids) =>
+  run(db, (tables) => {
+    const sendAt = tables.nowMs()
+    for (const txid of txids) tables.signed.set(txid, { ...existing(tables.signed, txid), sendAt })
+  })
+
 export const markSent: typeof real.markSent = (tx, _chain, txid) =>
   run(tx, (tables) => {
     const { sentAt } = existing(tables.signed, txid)

@@ -1,4 +1,5 @@
 import type { ChainName } from '../../../src/core/assets.ts'
+import type { Queryable } from '../../../src/db/database.ts'
 import type * as real from '../../../src/wallets/wallets.sql.ts'
 import { testMode, testXpub } from '../../wallet.ts'
 import { run } from './tables.ts'
@@ -11,7 +12,7 @@ function xpubOf(chain: ChainName): string {
   return xpub
 }
 
-export const currentWallets: typeof real.currentWallets = (db) =>
+const readWallets = (db: Queryable): Promise<real.Wallet[]> =>
   run(db, (tables) =>
     [...tables.chains.keys()].flatMap((name) => {
       const chain = tables.chains.get(name)?.chain
@@ -28,6 +29,16 @@ export const currentWallets: typeof real.currentWallets = (db) =>
       ]
     }),
   )
+
+export const currentWallets: typeof real.currentWallets = readWallets
+
+export const soundWallets: typeof real.soundWallets = async (db) => ({
+  wallets: await readWallets(db),
+  broken: null,
+})
+
+export const findCurrentWallet: typeof real.findCurrentWallet = async (db, _secrets, chain) =>
+  (await readWallets(db)).find((wallet) => wallet.chain === chain) ?? null
 
 export const publishWallet: typeof real.publishWallet = async () => {
   throw new Error('a simulated gateway has its wallets from the beginning')

@@ -16,7 +16,7 @@ import {
   NEWEST,
   NOTHING_FOUND,
 } from '../../../flows/people/search.sql.ts'
-import { currentWallets } from '../../../wallets/wallets.sql.ts'
+import { soundWallets } from '../../../wallets/wallets.sql.ts'
 import { readDestination } from '../../../withdrawals/destination.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { findPages } from '../layout.ts'
@@ -29,7 +29,7 @@ const NATIVE = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
 /** What outputs to an address are matched by, on each network of this mode where it is one. */
 async function lookupsOf(call: PlaceCall, text: string): Promise<Uint8Array[]> {
   if (!/^[0-9A-Za-z]{20,100}$/.test(text)) return []
-  const wallets = await currentWallets(call.gateway.db, call.gateway.secrets)
+  const { wallets } = await soundWallets(call.gateway.db, call.gateway.secrets)
   return NETWORKS.flatMap((network) => {
     const wallet = wallets.find(({ chain }) => chain === chainFor(call.place.account.mode, network))
     try {
