@@ -112,7 +112,7 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   told_acts: CHANGE,
   totp: ALL,
   transfers: ADD,
-  unexpected_deposits: [...ADD, 'update (block_height)'],
+  unexpected_deposits: [...ADD, 'update (lookup, asset, atoms, block_height)'],
   unresolved_funds: [...ADD, 'update (atoms)'],
   users: WRITE,
   utxos: [...ADD, 'update (block_height, reserved_by, reserved_first_by, spent_by, spent_height)'],

@@ -1351,7 +1351,7 @@ create table unexpected_deposits (
   block_height bigint,
   constraint unexpected_deposits_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint unexpected_deposits_atoms_check CHECK ((atoms > (0)::numeric)),
-  constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index, lookup, asset, atoms)
+  constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index)
 );
 CREATE INDEX unexpected_deposits_by_height ON public.unexpected_deposits USING btree (chain, block_height);
 CREATE INDEX unexpected_deposits_by_lookup ON public.unexpected_deposits USING btree (chain, lookup);

@@ -6,7 +6,10 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, firstRow } from '../db/rows.ts'
 
-/** To be called in the transaction that moves the cursor past the block. Reading it again changes nothing. */
+/**
+ * To be called in the transaction that moves the cursor past the block. Reading it again changes nothing; what a reorganisation
+ * put into another block may pay another sum there, as a swap does.
+ */
 export async function recordUnexpectedDeposits(
   tx: Tx,
   chain: ChainName,
@@ -24,7 +27,8 @@ export async function recordUnexpectedDeposits(
     await tx.query(
       `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
        values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (chain, tx_key, output_index, lookup, asset, atoms) do update set block_height = excluded.block_height`,
+       on conflict (chain, tx_key, output_index) do update set lookup = excluded.lookup, asset = excluded.asset,
+         atoms = excluded.atoms, block_height = excluded.block_height`,
       [chain, txKey, index, lookup, asset, atoms, blockHeight],
     )
   }

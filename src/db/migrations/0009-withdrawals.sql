@@ -287,8 +287,7 @@ create table unexpected_deposits (
   atoms numeric(78, 0) not null check (atoms > 0),
   -- Null while no block holds it.
   block_height bigint,
-  -- A reorganisation may show another sum in its place.
-  primary key (chain, tx_key, output_index, lookup, asset, atoms)
+  primary key (chain, tx_key, output_index)
 );
 create index unexpected_deposits_by_height on unexpected_deposits (chain, block_height);
 -- Blocks up to this height were searched for capital; a reorganisation and UTXOs found later lower it.

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { txidOf } from '../../../test/txid.ts'
+import { recordUnexpectedDeposits } from '../../treasury/unexpected-deposits.sql.ts'
 import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
 const CHAIN = 'sim-litecoin'
@@ -118,4 +119,27 @@ test('no column of the schema tells of a block above the fork', async () => {
     }
     return heights
   }
+})
+
+test('what reached an address of our own is what the newest block says of it, under the same name', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const lookup = Buffer.alloc(20, 7)
+  const record = (atoms: bigint, height: number) =>
+    db.transaction((tx) =>
+      recordUnexpectedDeposits(
+        tx,
+        'ethereum',
+        '0xswap',
+        [{ lookup, index: 3, asset: 'USDC', atoms }],
+        height,
+      ),
+    )
+  await record(5n, 7)
+  await record(3n, 8)
+  const { rows } = await db.query(
+    'select atoms, block_height::int as height from unexpected_deposits where tx_key = $1',
+    ['0xswap'],
+  )
+  assert.deepEqual(rows, [{ atoms: 3n, height: 8 }])
 })
