@@ -28,6 +28,9 @@ function machine(idleShares: readonly number[], processors = 2) {
   return { spareTime, rests, passes, looksTaken: () => looks }
 }
 
+const inSteps = (count: number) =>
+  Array.from({ length: count / 500 }, (_, n) => [n * 500, (n + 1) * 500] as const)
+
 test('where the machine has time to spare, all is under way at once', async () => {
   const { spareTime, rests, passes } = machine([0.5])
   passes(1_000)
@@ -47,22 +50,16 @@ test('where the machine has time to spare, all is under way at once', async () =
   assert.deepEqual(rests, [])
 })
 
-test('where it has none, work goes in steps, and rests sixteen times as long as each took, a fifth of a second or half a one at most', async () => {
+test('where it has none, work goes in steps, and rests sixteen times as long as each took, a tenth of a second or half a one at most', async () => {
   const { spareTime, rests, passes } = machine([0.05])
   passes(1_000)
-  const took = [3, 40, 5, 1, 6]
+  const took = [3, 40, 5, 1, 6, 2, 2, 2, 9]
   const parts = await spareTime.spend(4_500, 2, async (first, end) => {
     passes(took.shift() ?? 0)
     return [first, end]
   })
-  assert.deepEqual(parts, [
-    [0, 1_000],
-    [1_000, 2_000],
-    [2_000, 3_000],
-    [3_000, 4_000],
-    [4_000, 4_500],
-  ])
-  assert.deepEqual(rests, [48, 200, 80, 16], 'nothing waits for a rest after the last')
+  assert.deepEqual(parts, inSteps(4_500))
+  assert.deepEqual(rests, [48, 100, 80, 16, 96, 32, 32, 32], 'nothing waits for a rest after the last')
   const done = await spareTime.step(async () => {
     passes(7)
     return 'done'
@@ -86,9 +83,9 @@ test('one piece of work rests so long in all, and does at once what is left; the
   const block = spareTime.atMost(200)
   await block.step(() => passes(8))
   const parts = [
-    [0, 1_000],
-    [1_000, 5_500],
-    [5_500, 10_000],
+    [0, 500],
+    [500, 5_250],
+    [5_250, 10_000],
   ]
   assert.deepEqual(await block.spend(10_000, 2, work), parts)
   await block.step(() => passes(8))
@@ -100,6 +97,29 @@ test('one piece of work rests so long in all, and does at once what is left; the
   assert.equal(AT_ONCE.atMost(200), AT_ONCE)
 })
 
+test('what goes on side by side takes turns, each with its rest, and goes on where one fails', async () => {
+  const { spareTime, rests, passes } = machine([0])
+  passes(1_000)
+  const order: string[] = []
+  let underWay = 0
+  const work = (name: string) => async (first: number, end: number) => {
+    underWay += 1
+    assert.equal(underWay, 1)
+    await new Promise(setImmediate)
+    underWay -= 1
+    passes(2)
+    order.push(`${name}${first}`)
+    if (name === 'b' && first === 500) throw new Error('the second failed')
+    return [first, end]
+  }
+  const pace = spareTime.atMost(10_000)
+  const [a, b] = await Promise.allSettled([pace.spend(4_500, 1, work('a')), pace.spend(4_500, 1, work('b'))])
+  assert.deepEqual([a.status, b.status], ['fulfilled', 'rejected'])
+  assert.deepEqual(order.slice(0, 5), ['a0', 'b0', 'a500', 'b500', 'a1000'])
+  assert.equal(order.length, 9 + 2)
+  assert.equal(rests.length, 8 + 1)
+})
+
 test('when the others are done, what is left is under way at once', async () => {
   const { spareTime, rests, passes } = machine([0, 0, 0.9])
   passes(1_000)
@@ -107,11 +127,7 @@ test('when the others are done, what is left is under way at once', async () => 
     passes(1_000)
     return [first, end]
   })
-  const steps = [
-    [0, 1_000],
-    [1_000, 2_000],
-  ]
-  assert.deepEqual(parts, [...steps, [2_000, 6_000], [6_000, 10_000]])
+  assert.deepEqual(parts, [...inSteps(1_000), [1_000, 5_500], [5_500, 10_000]])
   assert.equal(rests.length, 2)
 })
 
@@ -169,7 +185,7 @@ test('it looks twice a second at most, and until the first look takes the machin
   spareTime.look()
   assert.equal(looksTaken(), 2)
   await spareTime.spend(5_000, 1, async () => {})
-  assert.deepEqual([looksTaken(), rests.length], [2, 4])
+  assert.deepEqual([looksTaken(), rests.length], [2, 9])
 })
 
 test('a few pieces are done at once, however busy the machine is', async () => {

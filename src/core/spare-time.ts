@@ -50,7 +50,7 @@ export async function inSteps<Result>(
 const IDLE_PROCESSORS_MIN = 1
 /** Shorter, and what is seen is the work itself, and the moment's chance. */
 const WINDOW_MS = 500
-const STEP = 1_000
+const STEP = 500
 /** So few are done at once however busy the machine is: somebody waits for them, and they take some twenty milliseconds. */
 const FEW = 4_000
 /** Times as long as a step took: of one processor such work takes a seventeenth, and two such at a time two, where no rest is cut short. */
@@ -58,7 +58,7 @@ const REST = 16
 /** What took longer waited itself, for a disk or for its turn. */
 const REST_MS_MAX = 500
 /** Of dozens of parts: all of them are to be done in a few seconds. */
-const REST_OF_PART_MS_MAX = 200
+const REST_OF_PART_MS_MAX = 100
 
 /** Somebody waits for this work, or much of it: it rests nowhere. */
 export const AT_ONCE: SpareTime = {
@@ -102,6 +102,13 @@ export function watchSpareTime(
       // Timers come late.
       leftMs -= Math.max(restMs, now() - began)
     }
+    /** Of work that goes on side by side, a part at a time: two together want both of two processors. */
+    let turn: Promise<unknown> = Promise.resolve()
+    const inTurn = <Part>(work: () => Promise<Part>): Promise<Part> => {
+      const part = turn.then(work)
+      turn = part.catch(() => {})
+      return part
+    }
     return {
       look,
       async spend<Part>(
@@ -112,11 +119,15 @@ export function watchSpareTime(
         const parts: Part[] = []
         let first = 0
         for (look(); isBusy && count > FEW && leftMs > 0 && first < count; look()) {
-          const began = now()
-          const end = Math.min(first + STEP, count)
-          parts.push(await work(first, end))
+          const [from, end] = [first, Math.min(first + STEP, count)]
+          const part = await inTurn(async () => {
+            const began = now()
+            const done = await work(from, end)
+            if (end < count) await restAfter(now() - began, REST_OF_PART_MS_MAX)
+            return done
+          })
+          parts.push(part)
           first = end
-          if (first < count) await restAfter(now() - began, REST_OF_PART_MS_MAX)
         }
         return parts.concat(await inParts(first, count, partsAtOnce, work))
       },
