@@ -6,6 +6,7 @@ import { arraysOf, overRows } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
+import { presentSql } from './received.ts'
 
 const COLUMNS = `account_id as "accountId", id, payment_id as "paymentId", chain, asset, tx_key as "txKey", tx_hash as "txHash",
   output_index as "outputIndex", address, amount_atoms as "amountAtoms", status, block_height::float8 as "blockHeight",
@@ -114,7 +115,7 @@ export const listDepositsInNoBlock = (
   )
 
 /**
- * Follows what the mempool holds: present ones are seen, absent ones are missed, and what was missed for an hour without
+ * Follows what the mempool holds: present ones are seen, of several at one place the newest, absent ones are missed, and what was missed for an hour without
  * anything replacing it is dropped until it shows again.
  */
 export async function markMempoolPresence(
@@ -124,9 +125,11 @@ export async function markMempoolPresence(
   absent: readonly string[],
 ): Promise<PaymentKey[]> {
   const { rows: back } = await tx.query<PaymentKey>(
-    `update deposits set status = 'seen', missing_since = null
+    `update deposits d set status = 'seen', missing_since = null
      where chain = $1 and tx_key = any($2) and block_height is null
        and (missing_since is not null or status in ('reorganised', 'dropped'))
+       and not exists (select from deposits o where o.chain = d.chain and o.tx_key = d.tx_key and o.output_index = d.output_index
+         and o.id <> d.id and (${presentSql('o')} or o.id > d.id))
      returning account_id as "accountId", payment_id as "paymentId"`,
     [chain, present],
   )

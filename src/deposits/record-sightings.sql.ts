@@ -4,6 +4,7 @@ import { newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import type { Deposit } from './deposit.ts'
 import type { PaymentKey } from './deposits.sql.ts'
+import { presentSql } from './received.ts'
 
 /** One output at an address of ours, with what its payment says about it. */
 export interface Sighting
@@ -36,8 +37,8 @@ export interface Sighting
  * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
  *
  * The same is what says the same: a contract's call that a reorganisation puts into another block may pay something else there,
- * under its old name, as a swap does. That is another deposit; the old one stays reorganised. Of one that is shown, the place
- * decides: who changed its row is told by its MAC.
+ * under its old name, as a swap does. That is another deposit, and replaces the old one. Of one that is shown, the place decides:
+ * who changed its row is told by its MAC.
  *
  * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum: it was seen when
  * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
@@ -100,7 +101,7 @@ export async function recordSightings(
          missing_since = null
        from observed s
        where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
-         and (d.status in ('seen', 'confirmed') or (d.address, d.asset, d.amount_atoms) = (s.address, s.asset, s.amount_atoms))
+         and (${presentSql('d')} or (d.address, d.asset, d.amount_atoms) = (s.address, s.asset, s.amount_atoms))
          and case when s.block_height is null
            then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
            else d.block_hash is distinct from s.block_hash end
@@ -114,8 +115,17 @@ export async function recordSightings(
        from observed
        on conflict do nothing
        returning account_id, payment_id
+     ), superseded as (
+       update deposits d set status = 'replaced', replaced_by = s.tx_key
+       from observed s
+       where s.block_height is not null and d.chain = $1 and d.tx_key = s.tx_key and d.block_height is null
+         and d.status in ('reorganised', 'dropped') and not exists (
+           select from observed o where o.tx_key = d.tx_key and o.output_index = d.output_index
+             and (o.address, o.asset, o.amount_atoms) = (d.address, d.asset, d.amount_atoms))
+       returning d.account_id, d.payment_id
      )
-     select account_id as "accountId", payment_id as "paymentId" from (table observed_again union all table observed_first) changed`,
+     select account_id as "accountId", payment_id as "paymentId"
+     from (table observed_again union all table observed_first union all table superseded) changed`,
     [chain, JSON.stringify(observed)],
   )
   return rows

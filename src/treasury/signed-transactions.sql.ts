@@ -92,7 +92,7 @@ export async function claimToSend(
 
 /**
  * Gives back what was claimed and not tried: it is due at once. Locks them in the order of their txids, as
- * {@link lockReplacementSet} does, and waits for none: what somebody else is at stays claimed.
+ * {@link lockReplacementSet} does, and waits for none.
  */
 export async function returnToSend(db: Queryable, chain: ChainName, txids: readonly string[]): Promise<void> {
   await db.query(

@@ -7,7 +7,9 @@ export interface LoopOptions {
   readonly name: string
   /** Pause after a turn that found nothing to do. */
   readonly idleMs: number
-  /** The longest pause after a turn that failed; ten seconds unless told. */
+  /** The pause after a turn that failed; half a second unless told, and twice as long behind each further one. */
+  readonly failureMsMin?: number
+  /** The longest of these; ten seconds unless told. */
   readonly failureMsMax?: number
   readonly log: Log
   /** One turn; true when there may be more to do at once. */
@@ -56,7 +58,7 @@ export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_
 const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
 
 export function startLoop(options: LoopOptions): Loop {
-  const failurePause = { ...FAILURE_PAUSE, maxMs: options.failureMsMax ?? FAILURE_PAUSE.maxMs }
+  const { failureMsMin: firstMs = FAILURE_PAUSE.firstMs, failureMsMax: maxMs = FAILURE_PAUSE.maxMs } = options
   const stopping = new AbortController()
   let woken = new AbortController()
   const pauseUntilWoken = (ms: number) => pause(ms, woken.signal)
@@ -78,7 +80,7 @@ export function startLoop(options: LoopOptions): Loop {
           { loop: options.name, failures, err: error },
           `a turn of the ${options.name} loop failed; it goes on`,
         )
-        await pauseUntilWoken(backoffMs(failures, failurePause))
+        await pauseUntilWoken(backoffMs(failures, { firstMs, maxMs }))
       }
     }
   })()

@@ -24,6 +24,7 @@ const SIMULATED_PACE = { blocks: 10, pauseMs: 50 }
 
 /** @param options.idleMs - Pause between two polls of a chain that brought nothing new. */
 export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
+  const { idleMs = SECOND_MS } = options
   const holder = `${hostname()}:${process.pid}`
   const spareTime = watchSpareTime()
   let met = false
@@ -37,7 +38,9 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
 
   const polls = startLoop({
     name: `watch ${port.chain}`,
-    idleMs: options.idleMs ?? SECOND_MS,
+    idleMs,
+    // Who waits for the lead looks for it meanwhile.
+    failureMsMin: 2 * idleMs,
     log: gateway.log,
     async turn(signal) {
       try {

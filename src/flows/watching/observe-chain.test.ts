@@ -230,7 +230,7 @@ test('a swap that a reorganisation puts elsewhere, where it pays another sum und
   await storage.change((store) => reorganise(store, 1))
   await follow()
   const [first, second] = await deposits()
-  assert.deepEqual(first, { atoms: dueAtoms + 5n, status: 'reorganised', late: false })
+  assert.deepEqual(first, { atoms: dueAtoms + 5n, status: 'replaced', late: false })
   assert.deepEqual(second, { atoms: dueAtoms - 5n, status: 'seen', late: false })
 
   // And back.
@@ -239,6 +239,54 @@ test('a swap that a reorganisation puts elsewhere, where it pays another sum und
   await follow()
   assert.deepEqual(
     (await deposits()).map(({ status }) => status),
-    ['seen', 'reorganised'],
+    ['seen', 'replaced'],
   )
+})
+
+test('of two deposits that waited at one place the newest is shown again, and the poll goes on', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const payment = await testPayment(gateway, account)
+  const transaction = {
+    key: txidOf('waiting'),
+    hash: txidOf('waiting'),
+    inputs: [{ txid: txidOf('theirs'), index: 0 }],
+  }
+  const lookup = lookupOf('sim-litecoin', payment.address)
+  assert.ok(lookup)
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'place', now: () => 0 })
+  const outputs = [{ lookup, index: 0, asset: 'LTC', atoms: payment.dueAtoms } as const]
+  let isThere = true
+  const port: ChainPort = {
+    ...simulatedPort(storage),
+    lookAtMempool: async () => ({
+      added: (async function* () {
+        if (isThere) yield [{ ...transaction, outputs }]
+      })(),
+      has: (txid) => isThere && txid === transaction.key,
+    }),
+  }
+  await meetChain(gateway, port)
+  const lease = await takeLease(db, 'sim-litecoin', 'place')
+  assert.ok(lease)
+  const poll = () => observeChain(gateway, port, lease)
+  await poll()
+  // Somebody changes the row, so that the next sighting is another.
+  await db.query(`update deposits set status = 'dropped', amount_atoms = amount_atoms + 1`)
+  await poll()
+  isThere = false
+  await poll()
+  await db.query(`update deposits set status = 'dropped'`)
+  isThere = true
+  await poll()
+  await poll()
+  const { rows } = await db.query<{ status: string; isDue: boolean }>(
+    'select status, amount_atoms = $1 as "isDue" from deposits order by id',
+    [payment.dueAtoms],
+  )
+  assert.deepEqual(rows, [
+    { status: 'dropped', isDue: false },
+    { status: 'seen', isDue: true },
+  ])
 })
