@@ -28,7 +28,7 @@ export interface BeckProcess {
   readonly ended: Promise<number | null>
 }
 
-/** A process may outlive the test that starts it, not the file. */
+/** A process may outlive the test that starts it, not the file. Its own processes end a moment later: who removes its folder tries again. */
 const started: ChildProcess[] = []
 after(() => {
   for (const child of started) child.kill('SIGKILL')

@@ -10,7 +10,7 @@ import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-alerts-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const url = await testDatabaseUrl()
 const settings = {
   DATABASE_URL: url,

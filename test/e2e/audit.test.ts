@@ -9,7 +9,7 @@ import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-audit-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const url = await testDatabaseUrl()
 const environment = {
   DATABASE_URL: url,

@@ -29,7 +29,7 @@ const CHAIN = 'sim-bitcoin'
 
 async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'beck-backup-'))
-  after(() => rm(folder, { recursive: true, force: true }))
+  after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   return folder
 }
 

@@ -16,7 +16,7 @@ import { startBrowser } from '../browser.ts'
 const LIMIT_MS = 90_000
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-checkout-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const port = String(await freePort())
 const start = async () => {
   const beck = startBeckProcess(['start'], {

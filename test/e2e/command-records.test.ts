@@ -28,7 +28,7 @@ import { fillTestWallets, TEST_SECRET_KEY } from '../wallet.ts'
 
 const KEYS = [TEST_SECRET_KEY.toString('hex'), Buffer.alloc(32, 6).toString('hex')] as const
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-commands-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const url = await testDatabaseUrl()
 // Not under the name of a server, beside which a restored database is not declared one.
 const db = openDatabase({ url, connectionsMax: 2, applicationName: 'test' })
@@ -103,7 +103,7 @@ interface Acting {
 /** An empty database, with a data directory of its own. */
 async function elsewhere() {
   const folder = await mkdtemp(join(tmpdir(), 'beck-commands-elsewhere-'))
-  after(() => rm(folder, { recursive: true, force: true }))
+  after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   const other = await testDatabaseUrl({ template: null })
   const db = openDatabase({ url: other, connectionsMax: 1 })
   after(() => db.close())

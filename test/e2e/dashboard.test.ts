@@ -24,7 +24,7 @@ import { openQrReader } from '../qr-reader.ts'
 const pictures = process.env.BECK_SCREENSHOTS
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-dashboard-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const port = await freePort()
 const origin = `http://localhost:${port}`
 const databaseUrl = await testDatabaseUrl()

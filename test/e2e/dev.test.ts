@@ -10,7 +10,7 @@ import { freePort } from '../../src/db/embedded/embedded.ts'
 import { until } from '../wait-for.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-dev-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
 
 test('a shop with its first day stands within the first minute, and Ctrl-C ends everything', async () => {
   const dev = spawn(process.execPath, ['dev/dev.ts'], {

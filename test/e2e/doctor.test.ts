@@ -18,7 +18,7 @@ interface Finding {
 }
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-doctor-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const settings = {
   DATABASE_URL: await testDatabaseUrl({ template: null }),
   BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),

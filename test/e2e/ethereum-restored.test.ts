@@ -131,7 +131,7 @@ const stranger = (number: number) => `0x${String(number).repeat(40)}`
 
 async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'beck-restored-'))
-  after(() => rm(folder, { recursive: true, force: true }))
+  after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   return folder
 }
 

@@ -9,7 +9,7 @@ import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-keys-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const settings = {
   DATABASE_URL: await testDatabaseUrl(),
   BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),

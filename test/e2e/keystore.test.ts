@@ -11,7 +11,7 @@ import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const url = await testDatabaseUrl()
 const settings = {
   DATABASE_URL: url,
@@ -94,7 +94,7 @@ test('limits that cannot be read are refused at the start', async () => {
 
 test('a second wallet does not silently take the place of the live one: whose words differ is refused, with what to do', async () => {
   const elsewhere = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
-  after(() => rm(elsewhere, { recursive: true, force: true }))
+  after(() => rm(elsewhere, { recursive: true, force: true, maxRetries: 9 }))
   const there = { ...settings, BITCOIN_NETWORK: 'regtest', BECK_DATA_DIR: elsewhere }
   const db = openDatabase({ url, connectionsMax: 1 })
   const wallets = async () =>

@@ -36,7 +36,7 @@ const SIGNER_STEPS = [
 ]
 
 const programs = await buildPrograms()
-after(() => rm(programs, { recursive: true, force: true }))
+after(() => rm(programs, { recursive: true, force: true, maxRetries: 9 }))
 
 for (const step of SIGNER_STEPS)
   test(`killed at ${step}, what was approved leaves once, and what was not stays`, async () => {

@@ -20,7 +20,7 @@ import { waitFor } from '../wait-for.ts'
 const exec = promisify(execFile)
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-listen-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const port = await freePort()
 const server = {
   DATABASE_URL: await testDatabaseUrl(),
@@ -125,7 +125,7 @@ test('every event that is triggered happens and reaches the local server once, t
 
 test('beck-cli is one package that installs alone, and does the same from a machine without Beck', async () => {
   const laptop = await mkdtemp(join(tmpdir(), 'beck-laptop-'))
-  after(() => rm(laptop, { recursive: true, force: true }))
+  after(() => rm(laptop, { recursive: true, force: true, maxRetries: 9 }))
   assert.deepEqual(await rehearsePublishing('./cli'), [
     'LICENSE',
     'README.md',

@@ -36,7 +36,7 @@ async function environmentsUnder(root: number): Promise<{ command: string; envir
 
 test('the signer opens the keystore with a passphrase that stands in no environment of what Beck starts', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'beck-passphrase-'))
-  after(() => rm(dataDir, { recursive: true, force: true }))
+  after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
   const environment = {
     BECK_DATA_DIR: dataDir,
     DATABASE_URL: await testDatabaseUrl(),

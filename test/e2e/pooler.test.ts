@@ -12,7 +12,7 @@ import { startPooler } from '../pooler.ts'
 import { waitFor } from '../wait-for.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-pooler-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
 
 const direct = await testDatabaseUrl({ template: null })
 const settings = {

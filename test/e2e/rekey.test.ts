@@ -9,7 +9,7 @@ import { startBeckProcess } from '../beck-process.ts'
 
 test('secret.key is put aside, beck rekey makes everything anew, and only the new key is good', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'beck-rekey-'))
-  after(() => rm(dataDir, { recursive: true, force: true }))
+  after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
   const environment = { BECK_DATA_DIR: dataDir, PORT: String(await freePort()) }
   const key = join(dataDir, 'secret.key')
   const start = async () => {

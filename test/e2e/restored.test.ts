@@ -12,7 +12,7 @@ import { fillTestWallets, TEST_SECRET_KEY } from '../wallet.ts'
 
 test('nothing live is paid out, no sender is trusted and no fresh address is handed out; not beside a server', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'beck-restored-'))
-  after(() => rm(dataDir, { recursive: true, force: true }))
+  after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
   const url = await testDatabaseUrl()
   const env = {
     DATABASE_URL: url,

@@ -19,7 +19,7 @@ import { callsTo } from '../installation.ts'
 import { waitFor } from '../wait-for.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
+after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
 const metricsPort = await freePort()
 const settings = {
   DATABASE_URL: await testDatabaseUrl(),

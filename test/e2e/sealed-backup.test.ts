@@ -17,7 +17,7 @@ import { waitFor } from '../wait-for.ts'
 
 const exec = promisify(execFile)
 const folder = await mkdtemp(join(tmpdir(), 'beck-sealed-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
 const url = await testDatabaseUrl()
 const settings = {
   DATABASE_URL: url,

@@ -18,7 +18,7 @@ import { until, waitFor } from '../wait-for.ts'
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'beck-start-'))
-  after(() => rm(path, { recursive: true, force: true }))
+  after(() => rm(path, { recursive: true, force: true, maxRetries: 9 }))
   return path
 }
 

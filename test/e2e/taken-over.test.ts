@@ -57,7 +57,7 @@ test('a server that took over is trusted with every commit that is remembered, a
   let diskIsFull = false
   const open = async (name: string) => {
     const own = await mkdtemp(join(tmpdir(), `beck-taken-over-${name}-`))
-    after(() => rm(own, { recursive: true, force: true }))
+    after(() => rm(own, { recursive: true, force: true, maxRetries: 9 }))
     const memory = await openTimeMemory(join(own, TIME_FILE))
     const told = openToldPayments(own, null)
     const note: typeof told.note = (database) =>
@@ -68,7 +68,7 @@ test('a server that took over is trusted with every commit that is remembered, a
     (await db.query('select from addresses where branch = 0 and issued_at is null and not withheld')).rowCount
   const countDerived = async () => (await db.query('select from addresses where branch = 0')).rowCount
   const signerFolder = await mkdtemp(join(tmpdir(), 'beck-taken-over-signer-'))
-  after(() => rm(signerFolder, { recursive: true, force: true }))
+  after(() => rm(signerFolder, { recursive: true, force: true, maxRetries: 9 }))
   const maySign = await openTimeCheck(signerFolder, db, SILENT)
   const keepers = [await open('one'), await open('two')]
   for (let beat = 0; beat < 3; beat++) for (const keeper of keepers) await keeper.turn()

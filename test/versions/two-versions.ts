@@ -33,7 +33,7 @@ create index if not exists expansion on withdrawals (account_id, asset);
 assert.deepEqual(findBreaks([{ name: '9999-expansion.sql', sql: EXPANSION }], null), [])
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-versions-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
 const run = promisify(execFile)
 const git = async (...args: string[]) => (await run('git', args, { cwd: ROOT })).stdout.trim()
 
