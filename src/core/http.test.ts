@@ -46,9 +46,11 @@ after(() => {
   server.closeAllConnections()
 })
 
+const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
+
 const ask = (path: string, bytesKept?: number) =>
   exchange({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    url: urlOf(path),
     timeoutMs: 10_000,
     bytesMax: MEGABYTE,
     ...(bytesKept === undefined ? {} : { bytesKept }),
@@ -76,8 +78,6 @@ test('who keeps the first bytes of an answer keeps them as they came', async () 
     assert.deepEqual(body, bodies[path]?.subarray(0, 1_024), path)
   }
 })
-
-const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
 
 /** Each of them kept open, and closed by who is asked. */
 const KINDS = {

@@ -24,11 +24,15 @@ export interface RaisedAlert extends Alert {
   readonly acknowledged: { readonly at: Date; readonly by: string } | null
 }
 
+/** Raised, or opened again where the condition holds that comes behind it. */
+const RAISED = `
+  insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
+  on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
+    acknowledged_by = null, told_at = null`
+
 export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
   await db.query(
-    `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
-     on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
-       acknowledged_by = null, told_at = null
+    `${RAISED}
      where alerts.acknowledged_at is not null and alerts.message <> excluded.message`,
     [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message],
   )
@@ -43,9 +47,7 @@ export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
 export const raiseAlertOnce = (tx: Tx, alert: Alert, since: Date | null): Promise<boolean> =>
   anyRow(
     tx,
-    `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
-     on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
-       acknowledged_by = null, told_at = null
+    `${RAISED}
      where $6::timestamptz is null or alerts.created_at < $6`,
     [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message, since],
   )

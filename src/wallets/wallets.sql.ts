@@ -67,9 +67,10 @@ export async function soundWallets(db: Queryable, secrets: Secrets): Promise<Sou
  *
  * @throws {InvariantBroken} when a row's MAC does not hold: its deposits would go to somebody else's keys.
  */
-export async function currentWallets(db: Queryable, secrets: Secrets): Promise<Wallet[]> {
-  const rows = await readCurrent(db, null)
-  return rows.map((row) => verified(secrets, row))
+export async function currentWallets(db: Queryable, secrets: Secrets): Promise<readonly Wallet[]> {
+  const { wallets, broken } = await soundWallets(db, secrets)
+  if (broken) throw broken
+  return wallets
 }
 
 /**

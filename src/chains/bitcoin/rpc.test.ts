@@ -4,6 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { OutsideFailure } from '../../core/errors.ts'
+import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import { NodeError } from '../json-rpc.ts'
 import { openCoreRpc } from './rpc.ts'
 
@@ -123,6 +124,31 @@ test('bytes are what the digits of a result say; with any other result, another 
     )
     assert.equal(error.retryable, true)
   }
+  rpc.close()
+})
+
+test('however long the node took, what it answers is rested from by its size', async () => {
+  const digits = 'ab'.repeat(1_000_000)
+  const rpc = openCoreRpc(
+    await answering((_, response) => {
+      setTimeout(() => response.end(JSON.stringify({ result: digits, error: null, id: 0 })), 300)
+    }),
+    1,
+  )
+  const owns: number[] = []
+  const spareTime: SpareTime = {
+    ...AT_ONCE,
+    async step(work, ownMs) {
+      const result = await work()
+      owns.push(ownMs?.(result) ?? Number.POSITIVE_INFINITY)
+      return result
+    },
+  }
+  const bytes = await rpc.callForBytes('getblock', ['00', 0], { spareTime })
+  assert.ok(bytes.equals(Buffer.from(digits, 'hex')))
+  assert.ok(owns.length > 1)
+  const ownMs = owns.reduce((sum, ms) => sum + ms, 0)
+  assert.ok(ownMs > 5 && ownMs < 8, `${ownMs} ms of two megabytes`)
   rpc.close()
 })
 
