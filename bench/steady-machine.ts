@@ -41,6 +41,8 @@ export interface SteadyMachine {
    * @throws {Error} on a machine that others use all the time.
    */
   untilGiven(forMs: number): Promise<Given>
+  /** Sees what it had while something runs. */
+  during<Result>(work: () => Promise<Result>): Promise<[Result, Given]>
   stop(): void
 }
 
@@ -77,16 +79,20 @@ export function steadyMachine(): SteadyMachine {
       while (now - begun - total(taken) < forMs) {
         await new Promise((resolve) => setTimeout(resolve, STEP_MS))
         now = performance.now()
-        taken = merged(gaps.map(({ from, to }) => ({ from, to: to + (to - from) * AFTER })))
+        taken = withAftermath(gaps)
         if (now - begun > forMs * PATIENCE)
           throw new Error('nothing can be measured on a machine that others use')
       }
-      const seen = taken
-      return {
-        givenMs: now - begun - total(seen),
-        allMs: now - begun,
-        wasGiven: (fromMs, toMs) => seen.every(({ from, to }) => toMs < from || fromMs > to),
-      }
+      return givenBut(taken, now - begun)
+    },
+    async during(work) {
+      const begun = performance.now()
+      gaps = []
+      const result = await work()
+      const allMs = performance.now() - begun
+      // What the last gap says is under way.
+      await new Promise((resolve) => setTimeout(resolve, STEP_MS))
+      return [result, givenBut(withAftermath(gaps), allMs)]
     },
     stop() {
       for (const child of children) child.removeAllListeners('exit').kill('SIGKILL')
@@ -119,6 +125,18 @@ function processors(): readonly number[] {
   })
   return allowed.length > 0 ? allowed : Array.from({ length: availableParallelism() }, (_, index) => index)
 }
+
+function givenBut(taken: readonly Gap[], allMs: number): Given {
+  return {
+    givenMs: allMs - total(taken),
+    allMs,
+    wasGiven: (fromMs, toMs) => taken.every(({ from, to }) => toMs < from || fromMs > to),
+  }
+}
+
+/** With the time in which what had piled up was worked off. */
+const withAftermath = (gaps: readonly Gap[]): readonly Gap[] =>
+  merged(gaps.map(({ from, to }) => ({ from, to: to + (to - from) * AFTER })))
 
 /** In order, and none within another. */
 function merged(gaps: readonly Gap[]): readonly Gap[] {
