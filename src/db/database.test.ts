@@ -147,12 +147,41 @@ test('a statement whose connection comes too late is not sent after all', async 
   })
   try {
     await db.query('create table made (x int)')
-    // It ends by an error, and its connection with it.
-    const busy = assert.rejects(db.query('select 1 / length(pg_sleep(8.5)::text)'), { code: '22012' })
+    // Its connection ends with it.
+    const busy = assert.rejects(
+      db.query('select pg_terminate_backend(pg_backend_pid()) from pg_sleep(8.5)'),
+      Unreachable,
+    )
     await db.transaction((tx) => tx.query('insert into made values (1)'), { oneStatement: true })
     await busy
     assert.deepEqual((await db.query('select x from made')).rows, [{ x: 1 }])
     assert.ok(looks > 1)
+  } finally {
+    await db.close()
+  }
+})
+
+test('what PostgreSQL refuses costs no connection, in a transaction or alone', async () => {
+  const { url } = await testDatabase()
+  const db = openDatabase({ url, connectionsMax: 1 })
+  try {
+    const asked = async (on: Queryable) =>
+      (await on.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+    const first = await asked(db)
+    const refused = { code: '22012' }
+    await assert.rejects(db.query('select 1 / 0'), refused)
+    await assert.rejects(db.query('select 1 / $1::int', [0], 'prepared'), refused)
+    await assert.rejects(
+      db.transaction((tx) => tx.query('select 1 / 0'), { oneStatement: true }),
+      refused,
+    )
+    await assert.rejects(
+      db.transaction((tx) => tx.query('select 1 / 0')),
+      refused,
+    )
+    assert.equal(await asked(db), first)
+    await assert.rejects(breakOff(db))
+    assert.notEqual(await asked(db), first)
   } finally {
     await db.close()
   }

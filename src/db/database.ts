@@ -132,7 +132,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => client.on('error', () => {}))
   const names = openStatementNames(pool)
   const gathered = openGathered({
-    run: async ({ text, hot }, values) => (await run({ names }, pool, text, values, hot)).rows,
+    run: async ({ text, hot }, values) => (await runAlone({ names, pool }, text, values, hot)).rows,
     leavesOpen: isConnectionLoss,
   })
   const server: Server = { pool, url: options.url, names, gathered }
@@ -168,7 +168,7 @@ interface Server {
 
 async function run<Row>(
   { names }: Pick<Server, 'names'>,
-  client: pg.Pool | pg.PoolClient,
+  client: pg.PoolClient,
   text: string,
   values: readonly unknown[] = [],
   hot?: 'prepared',
@@ -176,6 +176,28 @@ async function run<Row>(
   const named = hot && names.of(text)
   const result = await client.query({ text, ...named, values: [...values] })
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
+}
+
+/**
+ * Outside of any transaction. What PostgreSQL refuses leaves its connection as it was; the pool's own `query` would end it, and whoever
+ * comes next would wait for another one, and for the statements to be prepared on it.
+ */
+async function runAlone<Row>(
+  { names, pool }: Pick<Server, 'names' | 'pool'>,
+  text: string,
+  values?: readonly unknown[],
+  hot?: 'prepared',
+) {
+  const client = await pool.connect()
+  let isLost = false
+  try {
+    return await run<Row>({ names }, client, text, values, hot)
+  } catch (cause) {
+    isLost = sqlState(cause) === null || isConnectionLoss(cause)
+    throw cause
+  } finally {
+    client.release(isLost)
+  }
 }
 
 async function transact<Result>(
@@ -243,11 +265,10 @@ async function lookWhetherCommitted<Result>(
 const reader = (server: Server): Queryable => ({
   async query<Row>(text: string, values?: readonly unknown[], hot?: 'prepared') {
     try {
-      return await run<Row>(server, server.pool, text, values, hot)
+      return await runAlone<Row>(server, text, values, hot)
     } catch (cause) {
       // Nothing of it was executed: the connection it came to did not know the name.
-      if (hot && server.names.forgetsAfter(sqlState(cause)))
-        return await run<Row>(server, server.pool, text, values)
+      if (hot && server.names.forgetsAfter(sqlState(cause))) return await runAlone<Row>(server, text, values)
       throw failureOf(server.url, cause)
     }
   },
@@ -311,7 +332,7 @@ async function attemptStatement<Result>(
     inTransaction: true,
     query: (text, values, hot) => {
       once()
-      return run(server, server.pool, text, values, hot)
+      return runAlone(server, text, values, hot)
     },
   }
   const carrier = group === undefined ? null : server.gathered(group)

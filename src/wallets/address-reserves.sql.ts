@@ -39,12 +39,17 @@ export interface AddressReserves {
   doubt(chain: ChainName): void
 }
 
+/** More than are on their way to their payment at any moment. */
+const GIVEN_MAX = 1_024
+
 interface Reserve {
   rows: { readonly row: ReservedAddress; readonly untilMs: number }[]
   batch: number
   filledAtMs: number
   filling: Promise<number> | null
   isDoubted: boolean
+  /** The addresses that were taken last, oldest first. */
+  readonly given: Set<string>
 }
 
 export function openAddressReserves(now: () => number = () => performance.now()): AddressReserves {
@@ -56,6 +61,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       filledAtMs: Number.NEGATIVE_INFINITY,
       filling: null,
       isDoubted: false,
+      given: new Set(),
     }
     reserves.set(chain, known)
     return known
@@ -65,7 +71,12 @@ export function openAddressReserves(now: () => number = () => performance.now())
     const reserve = of(chain)
     const isBusy = now() - reserve.filledAtMs < BUSY_MS
     reserve.batch = Math.max(BATCH_MIN, Math.min(BATCH_MAX, isBusy ? reserve.batch * 2 : reserve.batch / 4))
-    const rows = await reserveFresh(db, chain, reserve.batch)
+    const rows = await reserveFresh(
+      db,
+      chain,
+      reserve.batch,
+      ({ address }) => reserve.given.has(address) || reserve.rows.some(({ row }) => row.address === address),
+    )
     reserve.filledAtMs = now()
     reserve.rows.push(...rows.map((row) => ({ row, untilMs: now() + RELIED_ON_MS })))
     return rows.length
@@ -102,12 +113,19 @@ export function openAddressReserves(now: () => number = () => performance.now())
           const isLow = reserve.rows.length < reserve.batch / 2 && now() - reserve.filledAtMs < BUSY_MS
           // Who comes to an empty reserve is told what went wrong.
           if (isLow) fillOnce(db, chain).catch(() => {})
+          const { given } = reserve
+          given.add(next.row.address)
+          for (const oldest of given) if (given.size > GIVEN_MAX) given.delete(oldest)
           return next.row
         }
         if ((await fillOnce(db, chain)) === 0) return null
       }
     },
-    giveBack: (row) => of(row.chain).rows.unshift({ row, untilMs: now() + RELIED_ON_MS / 2 }),
+    giveBack(row) {
+      const { rows, given } = of(row.chain)
+      given.delete(row.address)
+      rows.unshift({ row, untilMs: now() + RELIED_ON_MS / 2 })
+    },
     doubt: (chain) => {
       of(chain).isDoubted = true
     },
@@ -134,12 +152,23 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
 /**
  * Sets fresh addresses of the current wallet aside, lowest position first. When all that are left belong to other
  * processes, some of the highest are taken from them: better that two meet at a row than that there is no address.
+ *
+ * @param isOwn - What this process has set aside itself, or given to a payment that is under way: nobody is helped by those.
  */
-async function reserveFresh(db: Queryable, chain: ChainName, limit: number): Promise<ReservedAddress[]> {
+async function reserveFresh(
+  db: Queryable,
+  chain: ChainName,
+  limit: number,
+  isOwn: (row: ReservedRow) => boolean = () => false,
+): Promise<ReservedAddress[]> {
   const values = (most: number) => [chain, most, RESERVED_SECONDS]
   const free = await db.query<ReservedRow>(RESERVE_FREE, values(limit))
-  const { rows } =
-    free.rows.length > 0 ? free : await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)))
+  const rows =
+    free.rows.length > 0
+      ? free.rows
+      : (await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)))).rows.filter(
+          (row) => !isOwn(row),
+        )
   const [first] = rows
   if (!first) return []
   // One statement sees one current wallet.

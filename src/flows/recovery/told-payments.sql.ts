@@ -1,30 +1,38 @@
 /** Payments by their announcements: each has one from the moment it is there. */
 import type { PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { allRows } from '../../db/rows.ts'
+import { oneRow } from '../../db/rows.ts'
 import { isSampleCause } from '../../events/sample-event.sql.ts'
 
-/** As many are read at once. */
-export const PAYMENTS_READ = 100_000
+/** Of the events that were read: how many, when the last was made, and the payments that they announce. */
+interface Announced {
+  readonly read: number
+  readonly last: Date | null
+  readonly ids: readonly PaymentId[]
+}
 
 /**
  * Payments made since an instant, by the database's clock, and in some seconds before: transactions that began earlier and
- * committed later are met again. The oldest first; by the index of events' age.
+ * committed later are met again. The oldest first; by the index of events' age, which a limit on all events has it read no further.
  *
  * @param since - Null for now.
  * @param againSeconds - How far before it.
+ * @param limit - Of the events that are read.
  */
-export const listPaymentsSince = (
+export const readAnnounced = (
   db: Queryable,
   since: Date | null,
   againSeconds: number,
-): Promise<{ readonly id: PaymentId; readonly createdAt: Date }[]> =>
-  allRows(
+  limit: number,
+): Promise<Announced> =>
+  oneRow(
     db,
-    `select split_part(cause, ':', 2)::uuid as id, created_at as "createdAt" from events
-     where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3) and type = 'payment.created' and not ${isSampleCause('cause')}
-     order by created_at limit $2`,
-    [since, PAYMENTS_READ, againSeconds],
+    `select count(*)::integer as read, max(created_at) as last, coalesce(array_agg(split_part(cause, ':', 2)::uuid order by created_at)
+       filter (where type = 'payment.created' and not ${isSampleCause('cause')}), '{}') as ids
+     from (select created_at, type, cause from events
+       where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3)
+       order by created_at limit $2) e`,
+    [since, limit, againSeconds],
   )
 
 /** Those of the ids that no payment has, in their order. */

@@ -36,3 +36,25 @@ test('a payment that is committed late is told of within ten looks, and each is 
   for (let look = 0; look < 10; look++) await told.note(db)
   assert.deepEqual(await noted(), [first, next, late])
 })
+
+test('thousands are read in parts, also where more are of one moment than a part has', async () => {
+  const gateway = await testGateway({ freshPerChain: 20 })
+  const { db } = gateway
+  const { id } = await testPayment(gateway, await testAccount(gateway))
+  const parts = join(folder, 'parts')
+  const told = openToldPayments(parts, null)
+  await told.note(db)
+  const { rows } = await db.query<{ id: string }>(
+    `with made as (
+       insert into events (account_id, id, type, cause, body, created_at)
+       select e.account_id, gen_random_uuid(), e.type, replace(e.cause, $1, gen_random_uuid()::text), e.body,
+         now() + case when n <= 4500 then interval '1 second' else make_interval(secs => n) end
+       from events e, generate_series(1, 9200) n where e.cause like '%' || $1 || '%'
+       returning cause, created_at
+     ) select split_part(cause, ':', 2) as id from made`,
+    [id],
+  )
+  for (let look = 0; look < 12; look++) await told.note(db)
+  const noted = (await readFile(join(parts, 'told-payments'), 'utf8')).trim().split('\n')
+  assert.deepEqual(noted.toSorted(), [id, ...rows.map((row) => row.id)].toSorted())
+})

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { ifThere } from '../../core/files.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { findMissingPayments, listPaymentsSince, PAYMENTS_READ } from './told-payments.sql.ts'
+import { findMissingPayments, readAnnounced } from './told-payments.sql.ts'
 
 const FILE = 'told-payments'
 /** The file that names the payments that are gone. */
@@ -20,6 +20,8 @@ const BYTES_MAX = 8 * 1024 * 1024
 const LATE_SECONDS_MAX = 10
 const LATE_SECONDS = 1
 const TURNS = 10
+/** So many are read at a time: a few milliseconds of a process that answers requests beside it. */
+const EVENTS_READ = 2_000
 
 export interface ToldPayments {
   /** Adds those of the database that are new. */
@@ -40,32 +42,37 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
   let since = notedUntil
   /** Where the last long look ended. */
   let settled = notedUntil
-  /** What the file has of the time since then and of the seconds before, the oldest first. */
-  const known = new Map<PaymentId, Date>()
+  /** What the file has of the time since then and of the seconds before. */
+  let known = new Set<PaymentId>()
   let turn = 0
   return {
     async note(db) {
       const isLong = turn++ % TURNS === 0
       let from = isLong ? settled : since
       let againSeconds = isLong || from === null ? LATE_SECONDS_MAX : LATE_SECONDS
-      for (;;) {
-        const told = await listPaymentsSince(db, from, againSeconds)
-        const fresh = told.filter(({ id }) => !known.has(id))
+      const seen = new Set<PaymentId>()
+      for (let most = EVENTS_READ; ; ) {
+        const { read, last, ids } = await readAnnounced(db, from, againSeconds, most)
+        const fresh = ids.filter((id) => !known.has(id))
         if (fresh.length > 0) {
           await mkdir(folder, { recursive: true })
           if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
-          await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
+          await appendFile(path, fresh.map((id) => `${id}\n`).join(''), { mode: 0o600 })
         }
-        for (const { id, createdAt } of fresh) known.set(id, createdAt)
-        from = told.at(-1)?.createdAt ?? from
-        if (from !== null && (since === null || from > since)) since = from
-        if (told.length < PAYMENTS_READ) break
+        for (const id of ids) {
+          known.add(id)
+          seen.add(id)
+        }
+        if (last !== null && (since === null || last > since)) since = last
+        if (read < most) break
+        // Where all are of one moment, the next time they are read with what comes behind them.
+        if (againSeconds === 0 && last?.getTime() === from?.getTime()) most *= 2
+        from = last
         againSeconds = 0
       }
       if (!isLong) return
       settled = since
-      const settledMs = (settled?.getTime() ?? 0) - LATE_SECONDS_MAX * 1000
-      for (const [id, createdAt] of known) if (createdAt.getTime() < settledMs) known.delete(id)
+      known = seen
     },
     async findGone(db, since = new Date(0)) {
       const texts = [await ifThere(readFile(`${path}.old`, 'utf8')), await ifThere(readFile(path, 'utf8'))]

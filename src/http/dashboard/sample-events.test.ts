@@ -10,7 +10,7 @@ import { showId } from '../../core/ids.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { sampleData } from '../../flows/operation/sample-event.ts'
-import { listPaymentsSince } from '../../flows/recovery/told-payments.sql.ts'
+import { readAnnounced } from '../../flows/recovery/told-payments.sql.ts'
 import { startDeliverer } from '../../workers/deliver.ts'
 
 const gateway = await testGateway()
@@ -58,7 +58,7 @@ test('what never happened is not replayed, not missed, not the newest, and makes
   const { data } = await call(app, key, 'GET', '/events')
   assert.deepEqual([data.items, data.cursor], [[], null])
   assert.deepEqual((await call(app, key, 'GET', '/events?after=latest')).data.cursor, null)
-  assert.deepEqual(await listPaymentsSince(gateway.db, null, 3_600), [])
+  assert.deepEqual((await readAnnounced(gateway.db, null, 3_600, 1_000)).ids, [])
   await gateway.db.query(`delete from delivery_attempts; delete from deliveries`)
   assert.equal((await dev.post(`${other.path}/newest`)).status, 409)
   const since = new Date().toISOString().slice(0, 10)
@@ -66,10 +66,7 @@ test('what never happened is not replayed, not missed, not the newest, and makes
   const missed = await dev.post(`${other.path}/recover`, { since: yesterday })
   assert.equal(missed.location, `${other.path}?done=nothing-missed`)
   const payment = await testPayment(gateway, account)
-  assert.deepEqual(
-    (await listPaymentsSince(gateway.db, null, 3_600)).map(({ id }) => id),
-    [payment.id],
-  )
+  assert.deepEqual((await readAnnounced(gateway.db, null, 3_600, 1_000)).ids, [payment.id])
 })
 
 test('a sample has the fields of what is real', async () => {
