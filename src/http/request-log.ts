@@ -19,9 +19,9 @@ export interface RequestLogOptions {
   readonly waitingMax?: number
 }
 
-/** Seldom enough to cost one statement for hundreds of calls, of which none keeps a processor from them for long. */
-const EVERY_MS = 250
-const BATCH_MAX = 250
+/** Often enough for who looks at the page, seldom enough to cost one statement for hundreds of calls. */
+const EVERY_MS = 1_000
+const BATCH_MAX = 1_000
 /** Some seconds of all that one process can answer; a few megabytes. */
 const WAITING_MAX = 10_000
 

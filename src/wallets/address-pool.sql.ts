@@ -129,7 +129,7 @@ export interface PoolTarget {
   readonly change: number
 }
 
-const BATCH = 64
+const BATCH = 256
 
 /** Addresses in a row under one xpub: plain data, so that a thread can be given it. */
 export interface DeriveRange {
@@ -140,11 +140,10 @@ export interface DeriveRange {
   readonly from: bigint
   readonly count: number
 }
-/** @param isLow - More than half of what should be there is missing. */
-export type Derive = (range: DeriveRange, isLow: boolean) => DerivedAddress[] | Promise<DerivedAddress[]>
+export type Derive = (range: DeriveRange) => DerivedAddress[] | Promise<DerivedAddress[]>
 
 /** On the thread that asks: a tenth of a millisecond each, in which nothing else is answered. */
-export const deriveHere = ({ chain, mode, xpub, branch, from, count }: DeriveRange): DerivedAddress[] =>
+export const deriveHere: Derive = ({ chain, mode, xpub, branch, from, count }) =>
   readAccountKey(chain, mode, xpub).deriveMany(branch, from, count)
 
 /**
@@ -165,9 +164,8 @@ export async function fillAddressPool(
   const { wallets, broken } = await soundWallets(db, secrets)
   for (const wallet of wallets) {
     const { fresh, change } = typeof target === 'function' ? target(wallet.chain) : target
+    const pool = { db, secrets, wallet, derive }
     const { freshCount, nextFresh, nextInternal } = await poolLevel(db, wallet, fresh)
-    const isLow = freshCount < fresh / 2
-    const pool = { db, secrets, wallet, derive: (range: DeriveRange) => derive(range, isLow) }
     const internalEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(change)
     const internal = await deriveRange(pool, INTERNAL_BRANCH, nextInternal, internalEnd)
     const freshEnd = nextFresh + BigInt(fresh - freshCount)
@@ -248,7 +246,7 @@ async function deriveRange(
     readonly db: Queryable
     readonly secrets: Secrets
     readonly wallet: Wallet
-    readonly derive: (range: DeriveRange) => ReturnType<Derive>
+    readonly derive: Derive
   },
   branch: Branch,
   from: bigint,

@@ -1,10 +1,8 @@
 /** Keeps fresh addresses ahead of what payments take; notices a new wallet within seconds. */
 import type { ChainName } from '../core/assets.ts'
-import { pause } from '../core/pause.ts'
 import { openThread } from '../core/threads.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import {
-  type Derive,
   type DeriveRange,
   deriveHere,
   fillAddressPool,
@@ -27,13 +25,6 @@ const THREAD = new URL('../wallets/derive.thread.ts', import.meta.url)
 
 export function startAddressFiller({ db, secrets, log }: Pick<Gateway, 'db' | 'secrets' | 'log'>): Loop {
   const thread = openThread<DeriveRange, DerivedAddress[]>(THREAD)
-  /** With rests of its own length while there are plenty: what is asked meanwhile finds a processor. */
-  const derive: Derive = async (range, isLow) => {
-    const began = performance.now()
-    const derived = await thread.run(range)
-    if (!isLow) await pause(performance.now() - began)
-    return derived
-  }
   const targets = new Map<ChainName, PoolTarget>()
   /** How many fresh ones each chain had after the last turn. */
   const had = new Map<ChainName, number>()
@@ -46,7 +37,7 @@ export function startAddressFiller({ db, secrets, log }: Pick<Gateway, 'db' | 's
       const wasFirst = isFirst
       isFirst = false
       const target = (chain: ChainName) => (wasFirst ? FIRST : (targets.get(chain) ?? TARGET))
-      const added = await fillAddressPool(db, secrets, target, wasFirst ? deriveHere : derive)
+      const added = await fillAddressPool(db, secrets, target, wasFirst ? deriveHere : thread.run)
       for (const [chain, count] of added) {
         if (count > 0) log.debug({ chain, added: count }, 'derived fresh addresses')
         const { fresh, change } = target(chain)
