@@ -9,7 +9,7 @@
  * that were under way while a block was: from when the node was asked for it until it is followed; and of those in the same parts
  * of the stretch without blocks. Of whole stretches, requests that a block holds up are too few for a p99 to show. What happened while
  * a virtual processor or its disk was taken away is not counted, of neither (steady-machine.ts): alone it moves a p99 by more than a
- * block may. Checked before anything is printed: no request was refused, what was answered was made and no more than was asked for,
+ * block may; how many that leaves out of either, and what they come to with all, is printed. As root, on Linux. Checked before anything is printed: no request was refused, what was answered was made and no more than was asked for,
  * each block was followed within its stretch, and what it paid was found, to the atom. Bar: at most a fifth more.
  */
 import assert from 'node:assert/strict'
@@ -39,8 +39,10 @@ const BLOCK_BYTES = 4_000_000
 const BLOCKS_PER_STRETCH = 4
 const PAID_PER_BLOCK = 50
 const CONNECTIONS = 16
-/** So many requests at the least make a p99. */
+/** So many requests of a round at the least make a p99. */
 const REQUESTS_MIN = 200
+/** What is sent less than this before the machine is gone is not counted, however long it took: else the slow ones were left out. */
+const REACH_MS = 100
 const LOOK_MS = 100
 const IN_SIGHT_MS_MAX = 60_000
 const SECONDS = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 15)
@@ -53,7 +55,8 @@ const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
 const node = new Worker(new URL('./block-beside-payments/stand-in.ts', import.meta.url))
 const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
-const machine = steadyMachine()
+// Beck is to see for itself how busy the machine is.
+const machine = steadyMachine({ isKeptAwake: false })
 try {
   const [port] = (await once(node, 'message')) as [number]
   const chain = { parent: BITCOIN_NETWORKS.bitcoin.regtest.genesisHash, height: 0, waiting: 0 }
@@ -77,9 +80,8 @@ try {
   try {
     // What a sandbox's account is paid is on chains of its own.
     const live = await testMerchant(db, { mode: 'live' })
-    const quiet: number[][] = []
-    const beside: number[][] = []
-    const taken: number[] = []
+    const quiet: Took[] = []
+    const beside: Took[] = []
     let [sent, answers] = [0, 0]
     // The first round warms both up, and its blocks are not counted.
     for (let round = 0; round <= ROUNDS; round++) {
@@ -96,16 +98,28 @@ try {
       const parts = spans.map(([from, to]) => [from - reading.beganAt, to - reading.beganAt] as const)
       quiet.push(tookDuring(parts, alone, givenAlone))
       beside.push(tookDuring(parts, reading, given))
-      taken.push(...[givenAlone, given].map(({ givenMs, allMs }) => 1 - givenMs / allMs))
     }
     await check({ sent, answers }, chain)
-    const [p99Quiet, p99Beside] = [p99(quiet.flat()), p99(beside.flat())]
-    const ratio = p99Beside / p99Quiet
-    const shown = (rounds: readonly number[][]) => rounds.map((took) => p99(took).toFixed(1)).join(', ')
+    const isCounted = quiet.map((each, round) => enough(each) && enough(beside[round]))
+    const counted = (rounds: readonly Took[]) => rounds.filter((_, round) => isCounted[round])
+    const [p99Quiet, p99Beside] = [quiet, beside].map((rounds) =>
+      p99(counted(rounds).flatMap(({ given }) => given)),
+    )
+    assert.ok(p99Quiet && p99Beside, 'nothing can be measured on a machine that others use')
+    const byRound = counted(quiet).map(
+      ({ given }, round) => p99(counted(beside)[round]?.given ?? []) / p99(given),
+    )
+    const [pooled, middle] = [p99Beside / p99Quiet, median(byRound)]
+    const ratio = Math.max(pooled, middle)
+    const told = (rounds: readonly Took[]) => {
+      const [all, given] = [rounds.flatMap((each) => each.all), rounds.flatMap((each) => each.given)]
+      return `${given.length} requests; ${((100 * (all.length - given.length)) / all.length).toFixed(1)} % left out, with them ${p99(all).toFixed(1)} ms`
+    }
     process.stdout.write(
-      `p99 of POST /payments at ${CONNECTIONS} connections: ${p99Quiet.toFixed(1)} ms alone (by round ${shown(quiet)}), ${p99Beside.toFixed(1)} ms while a block of 4 MB is read (${shown(beside)})\n` +
-        `of ${quiet.flat().length} and ${beside.flat().length} requests; not counted, for a processor or the disk was gone: ${(100 * median(taken)).toFixed(1)} % of a stretch\n` +
-        `ratio ${ratio.toFixed(2)} (bar: at most ${RATIO_MAX}): ${ratio <= RATIO_MAX ? 'met' : 'MISSED'}\n`,
+      `p99 of POST /payments at ${CONNECTIONS} connections: ${p99Quiet.toFixed(1)} ms alone (${told(counted(quiet))}), ` +
+        `${p99Beside.toFixed(1)} ms while a block of 4 MB is read (${told(counted(beside))})\n` +
+        `ratios of ${byRound.length} of ${quiet.length} rounds: ${byRound.map((each) => each.toFixed(2)).join(', ')}\n` +
+        `ratio of all together ${pooled.toFixed(2)}, median of rounds ${middle.toFixed(2)} (bar: both at most ${RATIO_MAX}): ${ratio <= RATIO_MAX ? 'met' : 'MISSED'}\n`,
     )
     process.exitCode = ratio <= RATIO_MAX ? 0 : 1
   } finally {
@@ -227,16 +241,27 @@ async function showBlocks(chain: Chain): Promise<Span[]> {
   return spans
 }
 
-/** How long the requests took that were under way in one of the spans, and had the machine while they were. */
-function tookDuring(spans: readonly Span[], { beganAt, requests }: Loaded, { wasGiven }: Given): number[] {
-  const began = beganAt - performance.timeOrigin
-  const took = requests
-    .filter(([sent, answered]) => spans.some(([from, to]) => sent <= to && answered >= from))
-    .filter(([sent, answered]) => wasGiven(began + sent, began + answered))
-    .map(([sent, answered]) => answered - sent)
-  assert.ok(took.length >= REQUESTS_MIN, `only ${took.length} requests were under way`)
-  return took
+/** Milliseconds. */
+interface Took {
+  readonly all: readonly number[]
+  /** Of those that were sent while the machine had its processors and its disk. */
+  readonly given: readonly number[]
 }
+
+/** How long the requests took that were under way in one of the spans. */
+function tookDuring(spans: readonly Span[], { beganClockMs, requests }: Loaded, { wasGiven }: Given): Took {
+  const began = beganClockMs + performance.now() - Number(process.hrtime.bigint()) / 1e6
+  const under = requests.filter(([sent, answered]) =>
+    spans.some(([from, to]) => sent <= to && answered >= from),
+  )
+  const tookOf = (some: typeof requests) => some.map(([sent, answered]) => answered - sent)
+  return {
+    all: tookOf(under),
+    given: tookOf(under.filter(([sent]) => wasGiven(began + sent, began + sent + REACH_MS))),
+  }
+}
+
+const enough = (took: Took | undefined): boolean => (took?.given.length ?? 0) >= REQUESTS_MIN
 
 /** Of all rounds together: in one of them a few moments decide, which the machine has without a block as well. */
 function p99(took: readonly number[]): number {

@@ -46,17 +46,22 @@ export interface SteadyMachine {
   stop(): void
 }
 
-export function steadyMachine(): SteadyMachine {
+/**
+ * @param options.isKeptAwake - Not for what looks at how busy the machine is itself: it would see no idle processor any more.
+ */
+export function steadyMachine({ isKeptAwake = true } = {}): SteadyMachine {
   const children: ChildProcess[] = []
   let gaps: Gap[] = []
   const offset = performance.now() - Number(process.hrtime.bigint()) / 1e6
   const note = ({ from, to }: Gap) => gaps.push({ from: from + offset, to: to + offset })
   for (const processor of processors()) {
     const pinned = ['taskset', '--cpu-list', String(processor)]
-    const awake = ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE]
-    const keeper = spawn('chrt', awake, { stdio: 'ignore', detached: true })
-    children.push(keeper)
-    wantLeast(keeper)
+    if (isKeptAwake) {
+      const awake = ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE]
+      const keeper = spawn('chrt', awake, { stdio: 'ignore', detached: true })
+      children.push(keeper)
+      wantLeast(keeper)
+    }
     const canary = fork(fileURLToPath(new URL('./canary.ts', import.meta.url)), [String(LATE_MS)], {
       // It takes next to nothing, and is to wake at once.
       execPath: 'chrt',

@@ -16,6 +16,8 @@ type Autocannon = (options: object) => EventEmitter & Promise<Result>
 export interface Loaded {
   /** Milliseconds since the epoch. */
   readonly beganAt: number
+  /** The same by the clock that all processes of the machine share (`process.hrtime`), in milliseconds. */
+  readonly beganClockMs: number
   readonly sent: number
   /** Without those behind which a connection was begun anew: they are not told of. */
   readonly answers: number
@@ -27,6 +29,7 @@ export interface Loaded {
 
 const autocannon: Autocannon = createRequire(import.meta.url)('autocannon')
 const beganAt = Date.now()
+const beganClockMs = Number(process.hrtime.bigint()) / 1e6
 const began = performance.now()
 const requests: [number, number][] = []
 const load = autocannon(paymentRequests(process.argv.slice(2)))
@@ -39,4 +42,6 @@ const {
   non2xx: refused,
   requests: { sent },
 } = await load
-process.stdout.write(JSON.stringify({ beganAt, sent, answers, refused, requests } satisfies Loaded))
+process.stdout.write(
+  JSON.stringify({ beganAt, beganClockMs, sent, answers, refused, requests } satisfies Loaded),
+)

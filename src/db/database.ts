@@ -11,6 +11,8 @@ import {
   isConflict,
   isConnectionLoss,
   isLockedOut,
+  isOfStatement,
+  isReadOnlySession,
   leavesInDoubt,
   outcomeUnknown,
   sqlState,
@@ -179,8 +181,8 @@ async function run<Row>(
 }
 
 /**
- * Outside of any transaction. What PostgreSQL refuses leaves its connection as it was; the pool's own `query` would end it, and whoever
- * comes next would wait for another one, and for the statements to be prepared on it.
+ * Outside of any transaction. A statement that is refused leaves its connection as it was; the pool's own `query` would end it, and
+ * whoever comes next would wait for another one, and for the statements to be prepared on it.
  */
 async function runAlone<Row>(
   { names, pool }: Pick<Server, 'names' | 'pool'>,
@@ -193,7 +195,7 @@ async function runAlone<Row>(
   try {
     return await run<Row>({ names }, client, text, values, hot)
   } catch (cause) {
-    isLost = sqlState(cause) === null || isConnectionLoss(cause)
+    isLost = !isOfStatement(cause)
     throw cause
   } finally {
     client.release(isLost)
@@ -296,6 +298,7 @@ async function attemptOnce<Result>(
   client.on('error', onError)
   let committing = false
   let lost = false
+  let isStale = false
   try {
     const limit = statementLimitMs === undefined ? '' : `; set local statement_timeout = ${statementLimitMs}`
     await client.query(BEGIN + limit)
@@ -308,12 +311,13 @@ async function attemptOnce<Result>(
     return { kind: 'done', result }
   } catch (cause) {
     lost = broken !== undefined || isConnectionLoss(cause)
+    isStale = isReadOnlySession(cause)
     if (lost) return committing ? { kind: 'commit_unknown', cause } : { kind: 'retry', cause }
     await client.query('rollback').catch(() => {})
     return { kind: isRetryable(server, cause) ? 'retry' : 'failed', cause }
   } finally {
     client.off('error', onError)
-    client.release(broken ?? lost)
+    client.release(broken ?? (lost || isStale))
   }
 }
 

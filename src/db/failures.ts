@@ -30,6 +30,20 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' ? code : null
 }
 
+/** A session that may not write: of a server that another one took over from, or begun while the role was set so. */
+const READ_ONLY = '25006'
+
+/** Whether the session can not be used for what others want of it, though its connection stands. */
+export const isReadOnlySession = (cause: unknown): boolean => sqlState(cause) === READ_ONLY
+
+/** Whether PostgreSQL refused a statement and no more: what is FATAL ends the connection, whatever it is. */
+export const isOfStatement = (error: unknown): boolean =>
+  error instanceof Error &&
+  'severity' in error &&
+  error.severity === 'ERROR' &&
+  !isConnectionLoss(error) &&
+  !isReadOnlySession(error)
+
 export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
 
 export const isLockedOut = (cause: unknown): boolean => LOCKED_OUT.has(sqlState(cause) ?? '')

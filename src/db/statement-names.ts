@@ -74,10 +74,14 @@ function nameOf(text: string, troubles: number): NamedStatement {
  */
 async function namesHold(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
+  let isSound = false
   try {
     const name = `beck_asks_${randomBytes(8).toString('hex')}`
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    if ('processID' in client && client.processID === rows[0]?.pid) return true
+    if ('processID' in client && client.processID === rows[0]?.pid) {
+      isSound = true
+      return true
+    }
     await client.query('begin')
     try {
       await client.query({ name, text: `select '${name}'` })
@@ -90,8 +94,9 @@ async function namesHold(pool: pg.Pool): Promise<boolean> {
       return seen.rows.length > 0 && !kept
     } finally {
       await client.query('rollback')
+      isSound = true
     }
   } finally {
-    client.release()
+    client.release(!isSound)
   }
 }

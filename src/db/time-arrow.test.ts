@@ -205,7 +205,7 @@ test('payments that were made while no process noted them are noted when the nex
   const missed = await testPayment(gateway, account)
   await at(missed.id, '55 seconds')
   const before = await testPayment(gateway, account)
-  await at(before.id, '80 seconds')
+  await at(before.id, '95 seconds')
   const next = await open()
   await next.turn()
   assert.match(await noted(), new RegExp(missed.id))

@@ -108,6 +108,26 @@ test('a process whose pool runs low takes none from itself', async () => {
   await pause(200)
   addresses.giveBack(last)
   assert.equal((await late).address, last.address)
+  // While those that are in doubt are looked at, nobody takes them a second time.
+  for (const row of rows.slice(1)) addresses.giveBack(row)
+  addresses.doubt('sim-bitcoin')
+  const again = await Promise.all([1, 2, 3, 4].map(() => addresses.take(db, 'sim-bitcoin')))
+  assert.equal(new Set([last, ...again].map(({ address }) => address)).size, 5)
+  // Nor does a transaction take them; another process does, whatever this one holds.
+  const first = await db.transaction((tx) => addresses.take(tx, 'sim-bitcoin')).catch(({ reason }) => reason)
+  assert.equal(first, 'no_address')
+  const other = openAddressPool(TEST_SECRETS)
+  assert.ok(await other.take(db, 'sim-bitcoin'))
+})
+
+test('what lies below the last of a dry pool is taken from a process that is gone', async () => {
+  const { db, addresses } = await testGateway({ freshPerChain: 12, chains: ['sim-bitcoin'] })
+  const gone = openAddressPool(TEST_SECRETS)
+  const take = (pool: typeof addresses) => pool.take(db, 'sim-bitcoin')
+  await take(gone)
+  const mine = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => take(addresses)))
+  const theirs = [await take(addresses), await take(addresses), await take(addresses)]
+  assert.equal(new Set([...mine, ...theirs].map(({ address }) => address)).size, 11)
 })
 
 test('two fillers at once derive the same addresses once', async () => {

@@ -39,11 +39,18 @@ export interface AddressReserves {
   doubt(chain: ChainName): void
 }
 
-/** More than are on their way to their payment at any moment. */
+/** So many of those that were taken last are remembered: what is on its way to its payment is among them, but for a flood. */
 const GIVEN_MAX = 1_024
 
+interface SetAside {
+  readonly row: ReservedAddress
+  readonly untilMs: number
+}
+
 interface Reserve {
-  rows: { readonly row: ReservedAddress; readonly untilMs: number }[]
+  rows: SetAside[]
+  /** Doubted, while they are looked at. */
+  readonly lookedAt: Set<SetAside>
   batch: number
   filledAtMs: number
   filling: Promise<number> | null
@@ -57,6 +64,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
   const of = (chain: ChainName): Reserve => {
     const known = reserves.get(chain) ?? {
       rows: [],
+      lookedAt: new Set(),
       batch: BATCH_MIN,
       filledAtMs: Number.NEGATIVE_INFINITY,
       filling: null,
@@ -71,12 +79,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
     const reserve = of(chain)
     const isBusy = now() - reserve.filledAtMs < BUSY_MS
     reserve.batch = Math.max(BATCH_MIN, Math.min(BATCH_MAX, isBusy ? reserve.batch * 2 : reserve.batch / 4))
-    const rows = await reserveFresh(
-      db,
-      chain,
-      reserve.batch,
-      ({ address }) => reserve.given.has(address) || reserve.rows.some(({ row }) => row.address === address),
-    )
+    const rows = await reserveFresh(db, chain, reserve.batch, ownOf(reserve))
     reserve.filledAtMs = now()
     reserve.rows.push(...rows.map((row) => ({ row, untilMs: now() + RELIED_ON_MS })))
     return rows.length
@@ -93,29 +96,37 @@ export function openAddressReserves(now: () => number = () => performance.now())
     const reserve = of(chain)
     reserve.isDoubted = false
     const doubted = reserve.rows.splice(0)
-    const fresh = await listStillFresh(
-      db,
-      doubted.map(({ row }) => row),
-    )
-    reserve.rows.unshift(...doubted.filter(({ row }) => fresh.has(row.address)))
+    for (const each of doubted) reserve.lookedAt.add(each)
+    try {
+      const fresh = await listStillFresh(
+        db,
+        doubted.map(({ row }) => row),
+      )
+      reserve.rows.unshift(...doubted.filter(({ row }) => fresh.has(row.address)))
+    } finally {
+      for (const each of doubted) reserve.lookedAt.delete(each)
+    }
   }
 
   return {
     async take(db, chain) {
       // What a transaction sets aside is undone with it: it takes one, under its own lock.
-      if ('inTransaction' in db) return (await reserveFresh(db, chain, 1))[0] ?? null
+      if ('inTransaction' in db) {
+        const reserve = of(chain)
+        const [taken = null] = await reserveFresh(db, chain, 1, underwayOf(reserve))
+        reserve.rows = reserve.rows.filter(({ row }) => row.address !== taken?.address)
+        return taken
+      }
       for (;;) {
         const reserve = of(chain)
         if (reserve.isDoubted) await dropStale(db, chain)
         const next = reserve.rows.shift()
         if (next && next.untilMs < now()) continue
         if (next) {
+          remember(reserve.given, next.row.address)
           const isLow = reserve.rows.length < reserve.batch / 2 && now() - reserve.filledAtMs < BUSY_MS
           // Who comes to an empty reserve is told what went wrong.
           if (isLow) fillOnce(db, chain).catch(() => {})
-          const { given } = reserve
-          given.add(next.row.address)
-          for (const oldest of given) if (given.size > GIVEN_MAX) given.delete(oldest)
           return next.row
         }
         if ((await fillOnce(db, chain)) === 0) return null
@@ -130,6 +141,25 @@ export function openAddressReserves(now: () => number = () => performance.now())
       of(chain).isDoubted = true
     },
   }
+}
+
+/** What this process gave to a payment that may be under way, or doubts: nobody is helped by taking those from itself. */
+const underwayOf = ({ lookedAt, given }: Reserve): string[] => [
+  ...given,
+  ...[...lookedAt].map(({ row }) => row.address),
+]
+
+/** With what it has set aside for others to come. */
+const ownOf = (reserve: Reserve): string[] => [
+  ...underwayOf(reserve),
+  ...reserve.rows.map(({ row }) => row.address),
+]
+
+function remember(given: Set<string>, address: string): void {
+  given.delete(address)
+  given.add(address)
+  const [oldest] = given
+  if (given.size > GIVEN_MAX && oldest !== undefined) given.delete(oldest)
 }
 
 /**
@@ -153,22 +183,19 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
  * Sets fresh addresses of the current wallet aside, lowest position first. When all that are left belong to other
  * processes, some of the highest are taken from them: better that two meet at a row than that there is no address.
  *
- * @param isOwn - What this process has set aside itself, or given to a payment that is under way: nobody is helped by those.
+ * @param own - Addresses that are not taken from this process itself.
  */
 async function reserveFresh(
   db: Queryable,
   chain: ChainName,
   limit: number,
-  isOwn: (row: ReservedRow) => boolean = () => false,
+  own: readonly string[],
 ): Promise<ReservedAddress[]> {
-  const values = (most: number) => [chain, most, RESERVED_SECONDS]
-  const free = await db.query<ReservedRow>(RESERVE_FREE, values(limit))
-  const rows =
+  const free = await db.query<ReservedRow>(RESERVE_FREE, [chain, limit, RESERVED_SECONDS])
+  const { rows } =
     free.rows.length > 0
-      ? free.rows
-      : (await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)))).rows.filter(
-          (row) => !isOwn(row),
-        )
+      ? free
+      : await db.query<ReservedRow>(RESERVE_ANY, [chain, Math.min(limit, BATCH_MIN), RESERVED_SECONDS, own])
   const [first] = rows
   if (!first) return []
   // One statement sees one current wallet.
@@ -194,4 +221,4 @@ const reserve = (where: string, order: string) => `
   returning a.chain, a.lookup, a.series, a.branch, a.position, a.address, a.mac, current.network, current.xpub,
     current.mac as wallet_mac`
 const RESERVE_FREE = reserve('and (a.reserved_until is null or a.reserved_until < now())', 'asc')
-const RESERVE_ANY = reserve('', 'desc')
+const RESERVE_ANY = reserve('and a.address <> all($4::text[])', 'desc')

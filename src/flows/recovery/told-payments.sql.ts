@@ -15,7 +15,7 @@ interface Announced {
  * Payments made since an instant, by the database's clock, and in some seconds before: transactions that began earlier and
  * committed later are met again. The oldest first; by the index of events' age, which a limit on all events has it read no further.
  *
- * @param since - Null for now.
+ * @param since - Null for now; no later than now, whose clock may be that of another server than before.
  * @param againSeconds - How far before it.
  * @param limit - Of the events that are read.
  */
@@ -30,7 +30,7 @@ export const readAnnounced = (
     `select count(*)::integer as read, max(created_at) as last, coalesce(array_agg(split_part(cause, ':', 2)::uuid order by created_at)
        filter (where type = 'payment.created' and not ${isSampleCause('cause')}), '{}') as ids
      from (select created_at, type, cause from events
-       where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3)
+       where created_at >= least($1::timestamptz, now()) - make_interval(secs => $3)
        order by created_at limit $2) e`,
     [since, limit, againSeconds],
   )

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -8,6 +8,9 @@ import { openToldPayments } from './told-payments.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-told-'))
 after(() => rm(folder, { recursive: true }))
+
+const linesOf = async (file: string) =>
+  (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
 
 test('a payment that is committed late is told of within ten looks, and each is told of once', async () => {
   const gateway = await testGateway({ freshPerChain: 20 })
@@ -22,7 +25,7 @@ test('a payment that is committed late is told of within ten looks, and each is 
     return id
   }
   const told = openToldPayments(folder, null)
-  const noted = async () => (await readFile(join(folder, 'told-payments'), 'utf8')).trim().split('\n')
+  const noted = () => linesOf(join(folder, 'told-payments'))
   const first = await made('0')
   await told.note(db)
   assert.deepEqual(await noted(), [first])
@@ -55,6 +58,27 @@ test('thousands are read in parts, also where more are of one moment than a part
     [id],
   )
   for (let look = 0; look < 12; look++) await told.note(db)
-  const noted = (await readFile(join(parts, 'told-payments'), 'utf8')).trim().split('\n')
+  const noted = await linesOf(join(parts, 'told-payments'))
   assert.deepEqual(noted.toSorted(), [id, ...rows.map((row) => row.id)].toSorted())
+})
+
+test('what an append left of a line costs no other, and who begins looks as far back as the last may have missed', async () => {
+  const gateway = await testGateway({ freshPerChain: 20 })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const torn = join(folder, 'torn')
+  const first = await testPayment(gateway, account)
+  await openToldPayments(torn, null).note(db)
+  await appendFile(join(torn, 'told-payments'), '0199')
+  const late = await testPayment(gateway, account)
+  await db.query(
+    `update events set created_at = now() - interval '18 seconds' where cause like '%' || $1 || '%'`,
+    [late.id],
+  )
+  await openToldPayments(torn, new Date()).note(db)
+  assert.deepEqual(
+    (await linesOf(join(torn, 'told-payments'))).toSorted(),
+    ['0199', first.id, first.id, late.id].toSorted(),
+  )
+  assert.deepEqual(await openToldPayments(torn, null).findGone(db), [])
 })

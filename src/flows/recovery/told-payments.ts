@@ -47,9 +47,11 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
   let turn = 0
   return {
     async note(db) {
-      const isLong = turn++ % TURNS === 0
+      const isLong = turn % TURNS === 0
       let from = isLong ? settled : since
       let againSeconds = isLong || from === null ? LATE_SECONDS_MAX : LATE_SECONDS
+      // Whoever noted until then may have had its last long look so many turns before.
+      if (turn === 0 && from !== null) againSeconds += TURNS
       const seen = new Set<PaymentId>()
       for (let most = EVENTS_READ; ; ) {
         const { read, last, ids } = await readAnnounced(db, from, againSeconds, most)
@@ -57,7 +59,8 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
         if (fresh.length > 0) {
           await mkdir(folder, { recursive: true })
           if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
-          await appendFile(path, fresh.map((id) => `${id}\n`).join(''), { mode: 0o600 })
+          // Behind what an append that broke off left of a line; and it is there before anybody relies on it.
+          await appendFile(path, `\n${fresh.join('\n')}\n`, { mode: 0o600, flush: true })
         }
         for (const id of ids) {
           known.add(id)
@@ -70,6 +73,7 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
         from = last
         againSeconds = 0
       }
+      turn++
       if (!isLong) return
       settled = since
       known = seen
