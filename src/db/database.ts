@@ -11,7 +11,6 @@ import {
   isConflict,
   isConnectionLoss,
   isLockedOut,
-  isOfStatement,
   isReadOnlySession,
   leavesInDoubt,
   outcomeUnknown,
@@ -20,6 +19,7 @@ import {
 import { openGathered } from './gathered.ts'
 import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
 import { CARRIER, type RowCarrier } from './row-statements.ts'
+import { run, runAlone } from './run-statement.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
 const NUMERIC_OID = 1700
@@ -166,40 +166,6 @@ interface Server {
   readonly url: string
   readonly names: StatementNames
   readonly gathered: (group: string) => RowCarrier
-}
-
-async function run<Row>(
-  { names }: Pick<Server, 'names'>,
-  client: pg.PoolClient,
-  text: string,
-  values: readonly unknown[] = [],
-  hot?: 'prepared',
-) {
-  const named = hot && names.of(text)
-  const result = await client.query({ text, ...named, values: [...values] })
-  return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
-}
-
-/**
- * Outside of any transaction. A statement that is refused leaves its connection as it was; the pool's own `query` would end it, and
- * whoever comes next would wait for another one, and for the statements to be prepared on it.
- */
-async function runAlone<Row>(
-  { names, pool }: Pick<Server, 'names' | 'pool'>,
-  text: string,
-  values?: readonly unknown[],
-  hot?: 'prepared',
-) {
-  const client = await pool.connect()
-  let isLost = false
-  try {
-    return await run<Row>({ names }, client, text, values, hot)
-  } catch (cause) {
-    isLost = !isOfStatement(cause)
-    throw cause
-  } finally {
-    client.release(isLost)
-  }
 }
 
 async function transact<Result>(

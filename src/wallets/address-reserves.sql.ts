@@ -92,22 +92,6 @@ export function openAddressReserves(now: () => number = () => performance.now())
     return reserve.filling
   }
 
-  const dropStale = async (db: Queryable, chain: ChainName): Promise<void> => {
-    const reserve = of(chain)
-    reserve.isDoubted = false
-    const doubted = reserve.rows.splice(0)
-    for (const each of doubted) reserve.lookedAt.add(each)
-    try {
-      const fresh = await listStillFresh(
-        db,
-        doubted.map(({ row }) => row),
-      )
-      reserve.rows.unshift(...doubted.filter(({ row }) => fresh.has(row.address)))
-    } finally {
-      for (const each of doubted) reserve.lookedAt.delete(each)
-    }
-  }
-
   return {
     async take(db, chain) {
       // What a transaction sets aside is undone with it: it takes one, under its own lock.
@@ -119,7 +103,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       }
       for (;;) {
         const reserve = of(chain)
-        if (reserve.isDoubted) await dropStale(db, chain)
+        if (reserve.isDoubted) await dropStale(db, reserve)
         const next = reserve.rows.shift()
         if (next && next.untilMs < now()) continue
         if (next) {
@@ -140,6 +124,21 @@ export function openAddressReserves(now: () => number = () => performance.now())
     doubt: (chain) => {
       of(chain).isDoubted = true
     },
+  }
+}
+
+async function dropStale(db: Queryable, reserve: Reserve): Promise<void> {
+  reserve.isDoubted = false
+  const doubted = reserve.rows.splice(0)
+  for (const each of doubted) reserve.lookedAt.add(each)
+  try {
+    const fresh = await listStillFresh(
+      db,
+      doubted.map(({ row }) => row),
+    )
+    reserve.rows.unshift(...doubted.filter(({ row }) => fresh.has(row.address)))
+  } finally {
+    for (const each of doubted) reserve.lookedAt.delete(each)
   }
 }
 
