@@ -261,7 +261,9 @@ function tookDuring(spans: readonly Span[], { beganClockMs, requests }: Loaded, 
   }
 }
 
-const enough = (took: Took | undefined): boolean => (took?.given.length ?? 0) >= REQUESTS_MIN
+function enough(took: Took | undefined): boolean {
+  return (took?.given.length ?? 0) >= REQUESTS_MIN
+}
 
 /** Of all rounds together: in one of them a few moments decide, which the machine has without a block as well. */
 function p99(took: readonly number[]): number {
