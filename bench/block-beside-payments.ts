@@ -4,13 +4,13 @@
  *
  *   node bench/block-beside-payments.ts [seconds per stretch] [--rounds=8]
  *
- * Stretches take turns, and which of two comes first does too. In one of two a node shows blocks, one after another is followed; each pays addresses of payments.
- * The node is a stand-in that answers from a thread (block-beside-payments/stand-in.ts). What counts is the p99 of the requests
+ * Stretches take turns, and which of two comes first does too. In one of two a node shows blocks, one after another is followed;
+ * each pays addresses of payments. The node is a stand-in that answers from a thread (block-beside-payments/stand-in.ts). What counts is the p99 of the requests
  * that were under way while a block was: from when the node was asked for it until it is followed; and of those in the same parts
  * of the stretch without blocks. Of whole stretches, requests that a block holds up are too few for a p99 to show. What happened while
  * a virtual processor or its disk was taken away is not counted, of neither (steady-machine.ts): alone it moves a p99 by more than a
- * block may; how many that leaves out of either, and what they come to with all, is printed. As root, on Linux. Checked before anything is printed: no request was refused, what was answered was made and no more than was asked for,
- * each block was followed within its stretch, and what it paid was found, to the atom. Bar: at most a fifth more.
+ * block may; how many that leaves out of either, and what they come to with all, is printed. As root, on Linux. Checked before
+ * anything is printed: no request was refused, what was answered was made and no more than was asked for, each block was followed within its stretch, and what it paid was found, to the atom. Bar: at most a fifth more.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -265,7 +265,6 @@ function enough(took: Took | undefined): boolean {
   return (took?.given.length ?? 0) >= REQUESTS_MIN
 }
 
-/** Of all rounds together: in one of them a few moments decide, which the machine has without a block as well. */
 function p99(took: readonly number[]): number {
   const sorted = took.toSorted((a, b) => a - b)
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN

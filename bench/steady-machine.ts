@@ -7,6 +7,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { pause } from '../src/core/pause.ts'
 
 /** A processor that was gone for less is not told from one that was busy in its kernel. */
 const LATE_MS = 8
@@ -82,7 +83,7 @@ export function steadyMachine({ isKeptAwake = true } = {}): SteadyMachine {
       let now = begun
       let taken: readonly Gap[] = []
       while (now - begun - total(taken) < forMs) {
-        await new Promise((resolve) => setTimeout(resolve, STEP_MS))
+        await pause(STEP_MS)
         now = performance.now()
         taken = withAftermath(gaps)
         if (now - begun > forMs * PATIENCE)
@@ -96,7 +97,7 @@ export function steadyMachine({ isKeptAwake = true } = {}): SteadyMachine {
       const result = await work()
       const allMs = performance.now() - begun
       // What the last gap says is under way.
-      await new Promise((resolve) => setTimeout(resolve, STEP_MS))
+      await pause(STEP_MS)
       return [result, givenBut(withAftermath(gaps), allMs)]
     },
     stop() {

@@ -1,6 +1,6 @@
 /** One statement, under its name where names hold: within what its caller began, or by itself. */
 import type pg from 'pg'
-import { isOfStatement } from './failures.ts'
+import { onConnection } from './on-connection.ts'
 import type { StatementNames } from './statement-names.ts'
 
 interface Way {
@@ -21,24 +21,10 @@ export async function run<Row>(
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
 }
 
-/**
- * Outside of any transaction. A statement that is refused leaves its connection as it was; the pool's own `query` would end it, and
- * whoever comes next would wait for another one, and for the statements to be prepared on it.
- */
-export async function runAlone<Row>(
+/** Outside of any transaction. */
+export const runAlone = <Row>(
   { names, pool }: Way,
   text: string,
   values?: readonly unknown[],
   hot?: 'prepared',
-) {
-  const client = await pool.connect()
-  let isLost = false
-  try {
-    return await run<Row>({ names }, client, text, values, hot)
-  } catch (cause) {
-    isLost = !isOfStatement(cause)
-    throw cause
-  } finally {
-    client.release(isLost)
-  }
-}
+) => onConnection(pool, (client) => run<Row>({ names }, client, text, values, hot))

@@ -6,6 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { onConnection } from './on-connection.ts'
 
 export interface StatementNames {
   /** How a text is sent under a name; undefined while names are not known to hold, or known not to. */
@@ -72,16 +73,11 @@ function nameOf(text: string, troubles: number): NamedStatement {
  * Without a pooler, the process that PostgreSQL named when the connection was made is the one that answers. A pooler
  * that keeps track of names gives the statement another one on its own connection to PostgreSQL.
  */
-async function namesHold(pool: pg.Pool): Promise<boolean> {
-  const client = await pool.connect()
-  let isSound = false
-  try {
+const namesHold = (pool: pg.Pool): Promise<boolean> =>
+  onConnection(pool, async (client) => {
     const name = `beck_asks_${randomBytes(8).toString('hex')}`
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    if ('processID' in client && client.processID === rows[0]?.pid) {
-      isSound = true
-      return true
-    }
+    if ('processID' in client && client.processID === rows[0]?.pid) return true
     await client.query('begin')
     try {
       await client.query({ name, text: `select '${name}'` })
@@ -94,9 +90,5 @@ async function namesHold(pool: pg.Pool): Promise<boolean> {
       return seen.rows.length > 0 && !kept
     } finally {
       await client.query('rollback')
-      isSound = true
     }
-  } finally {
-    client.release(!isSound)
-  }
-}
+  })

@@ -79,7 +79,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
     const reserve = of(chain)
     const isBusy = now() - reserve.filledAtMs < BUSY_MS
     reserve.batch = Math.max(BATCH_MIN, Math.min(BATCH_MAX, isBusy ? reserve.batch * 2 : reserve.batch / 4))
-    const rows = await reserveFresh(db, chain, reserve.batch, ownOf(reserve))
+    const rows = await reserveFresh(db, chain, reserve.batch, () => ownOf(reserve))
     reserve.filledAtMs = now()
     reserve.rows.push(...rows.map((row) => ({ row, untilMs: now() + RELIED_ON_MS })))
     return rows.length
@@ -97,7 +97,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       // What a transaction sets aside is undone with it: it takes one, under its own lock.
       if ('inTransaction' in db) {
         const reserve = of(chain)
-        const [taken = null] = await reserveFresh(db, chain, 1, underwayOf(reserve))
+        const [taken = null] = await reserveFresh(db, chain, 1, () => underwayOf(reserve))
         reserve.rows = reserve.rows.filter(({ row }) => row.address !== taken?.address)
         return taken
       }
@@ -182,19 +182,19 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
  * Sets fresh addresses of the current wallet aside, lowest position first. When all that are left belong to other
  * processes, some of the highest are taken from them: better that two meet at a row than that there is no address.
  *
- * @param own - Addresses that are not taken from this process itself.
+ * @param own - Addresses that are not taken from this process itself; asked for when all that are left are set aside.
  */
 async function reserveFresh(
   db: Queryable,
   chain: ChainName,
   limit: number,
-  own: readonly string[],
+  own: () => readonly string[],
 ): Promise<ReservedAddress[]> {
   const free = await db.query<ReservedRow>(RESERVE_FREE, [chain, limit, RESERVED_SECONDS])
   const { rows } =
     free.rows.length > 0
       ? free
-      : await db.query<ReservedRow>(RESERVE_ANY, [chain, Math.min(limit, BATCH_MIN), RESERVED_SECONDS, own])
+      : await db.query<ReservedRow>(RESERVE_ANY, [chain, Math.min(limit, BATCH_MIN), RESERVED_SECONDS, own()])
   const [first] = rows
   if (!first) return []
   // One statement sees one current wallet.
