@@ -5,8 +5,9 @@
 import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { arraysOf } from '../db/row-statements.ts'
-import { allRows, firstRow } from '../db/rows.ts'
+import { arraysOf, overRowsPrepared } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
+import { runRows } from '../db/together.ts'
 import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
 /**
@@ -54,8 +55,18 @@ export class StaleLease extends OutsideFailure {
   }
 }
 
-export const findChainProgress = (db: Queryable, chain: ChainName): Promise<ChainProgress | null> =>
-  firstRow(db, `select ${COLUMNS} from chains where chain = $1`, [chain], 'prepared')
+export async function findChainProgress(db: Queryable, chain: ChainName): Promise<ChainProgress | null> {
+  const [found] = await runRows<ChainProgress & { place: bigint }>(db, FIND, [{ chain }])
+  if (!found) return null
+  const { place: _, ...progress } = found
+  return progress
+}
+
+const FIND = overRowsPrepared(
+  { chain: 'text' },
+  (rows) =>
+    `select place, c.* from ${rows} cross join lateral (select ${COLUMNS} from chains where chain = r.chain) c`,
+)
 
 export const listChainProgress = (db: Queryable): Promise<ChainProgress[]> =>
   allRows(db, `select ${COLUMNS} from chains order by chain`)

@@ -3,7 +3,7 @@
  * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { invariant } from '../core/errors.ts'
+import { invariant, OutsideFailure } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import {
   failureOf,
@@ -85,6 +85,10 @@ export interface Database extends Queryable {
     work: (tx: Tx) => Promise<Result>,
     options?: TransactionOptions<Result>,
   ): Promise<Result>
+  /**
+   * For reads of one group (an account's) outside of a transaction: those over rows that are asked for at the same moment go as one.
+   */
+  gathering(group: string): Queryable
   /** Of its pool, now. */
   connections(): Connections
   close(): Promise<void>
@@ -138,9 +142,16 @@ export function openDatabase(options: DatabaseOptions): Database {
     leavesOpen: isConnectionLoss,
   })
   const server: Server = { pool, url: options.url, names, gathered }
+  const { query } = reader(server)
+  const gatheredReads = openGathered({
+    run: async ({ text, hot }, values) => (await query(text, values, hot)).rows,
+    // What went wrong with many of them is not of one: a database that is away is not asked for each.
+    leavesOpen: (error) => error instanceof OutsideFailure,
+  })
 
   return {
-    ...reader(server),
+    query,
+    gathering: (group) => Object.assign({ query }, { [CARRIER]: gatheredReads(group) }),
     transaction: (work, transactionOptions) => transact(server, work, transactionOptions ?? {}),
     connections: () => ({
       busy: pool.totalCount - pool.idleCount,

@@ -49,6 +49,32 @@ test('what keeps the others from happening is alone with it', async () => {
   ])
 })
 
+test("reads of one moment go as one, and one that PostgreSQL refuses fails nobody else's", async () => {
+  await db.query('truncate things')
+  for (const id of [1, 2, 3]) await add(id)
+  const find = overRowsPrepared(
+    { id: 'integer' },
+    (rows) => `select place, (select label from things where things.id = r.id and 1 / r.id > -1) as label,
+      statement_timestamp() as at, pg_backend_pid() as by from ${rows}`,
+  )
+  const read = (id: number, group = 'one') =>
+    runRows<{ label: Buffer | null; at: Date; by: number }>(db.gathering(group), find, [{ id }])
+  const found = (await Promise.all([1, 2, 3, 4].map((id) => read(id)))).map(([row]) => row)
+  assert.deepEqual(
+    found.map((row) => row?.label?.[0] ?? null),
+    [1, 2, 3, null],
+  )
+  const statements = (rows: typeof found) => new Set(rows.map((row) => `${row?.by} ${row?.at.toISOString()}`))
+  assert.equal(statements(found).size, 1)
+  const [own, others] = await Promise.all([read(1), read(1, 'two')])
+  assert.equal(statements([own[0], others[0]]).size, 2)
+  const outcomes = await settle([read(1), read(0), read(2)])
+  assert.deepEqual(
+    outcomes.map((each) => (each.status === 'fulfilled' ? each.value[0]?.label?.[0] : sqlState(each.reason))),
+    [1, '22012', 2],
+  )
+})
+
 test('groups never travel together', async () => {
   await db.query('truncate things')
   await Promise.all([1, 2, 3, 4].map((id) => add(id, `group ${id}`)))

@@ -2,7 +2,7 @@
 import { invariant } from '../core/errors.ts'
 import { type AccountId, type CustomerId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { overRows, overRowsPrepared } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 
 /**
@@ -36,13 +36,16 @@ export async function findCustomerId(
   accountId: AccountId,
   email: string,
 ): Promise<CustomerId | null> {
-  const { rows } = await db.query<{ id: CustomerId }>(
-    'select id from customers where account_id = $1 and lower(email) = lower($2)',
-    [accountId, email],
-    'prepared',
-  )
-  return rows[0]?.id ?? null
+  const [found] = await runRows<{ id: CustomerId | null }>(db, FIND, [{ account_id: accountId, email }])
+  return found?.id ?? null
 }
+
+const FIND = overRowsPrepared(
+  { account_id: 'uuid', email: 'text' },
+  (rows) => `select place, (select c.id from customers c
+      where c.account_id = r.account_id and lower(c.email) = lower(r.email)) as id
+    from ${rows}`,
+)
 
 export interface CustomerChange {
   readonly accountId: AccountId

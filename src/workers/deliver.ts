@@ -9,7 +9,7 @@ import { signatureHeaders } from '../events/signature.ts'
 import type { Gateway, GatewaySettings } from '../flows/gateway.ts'
 import { DeliveryPlaces, type PlaceLimits } from './delivery-places.ts'
 import { type DeliveryResults, startDeliveryResults } from './delivery-results.ts'
-import { type Loop, startLoop } from './loop.ts'
+import { type Loop, restAfter, startLoop } from './loop.ts'
 import { SigningKeys } from './signing-keys.ts'
 
 /** The part of the gateway that delivering needs. */
@@ -38,6 +38,8 @@ const DEFAULTS = {
 const ACCOUNT_SHARE = 1 / 4
 /** Free places gather for so long before the next claim, so that claims come in batches. */
 const GATHER_MS = 5
+/** Where something waits for a place, claims leave half of the time to what gives places free, and no place is free for long. */
+const CROWDED_REST_MS_MAX = 20
 /** Starting thousands of exchanges in one breath costs far more memory than having them. */
 const BATCH_MAX = 50
 /** So many more than there are places, as a share of them, are claimed ahead: a free place need not wait for the database. */
@@ -85,7 +87,9 @@ class Deliverer {
     this.#results = startDeliveryResults(db, log)
     this.#places = new DeliveryPlaces({ perEndpointMax, perFailingEndpointMax, perAccountMax })
     const turn = (signal: AbortSignal) => this.#turn(signal)
-    this.#loop = startLoop({ name: 'deliver', idleMs: options.idleMs, log, turn })
+    const restMs = (tookMs: number) =>
+      this.#isCrowded ? Math.min(tookMs, CROWDED_REST_MS_MAX) : restAfter(tookMs)
+    this.#loop = startLoop({ name: 'deliver', idleMs: options.idleMs, log, turn, restMs })
   }
 
   wake(): void {
@@ -113,20 +117,24 @@ class Deliverer {
     const limit = Math.min(BATCH_MAX, free)
     this.#isCrowded = true
     if (limit <= 0) return false
-    const { limits, inFlight, inFlightOfAccounts } = this.#places
+    // As the claim sees them: places that come free while it runs, it did not know of.
+    const places = this.#places.copy()
+    const underway = [...this.#running.keys()]
+    const { limits, inFlight, inFlightOfAccounts } = places
     const claimed = await claimDeliveries(this.#gateway.db, {
       limit,
       ...limits,
       inFlight,
       inFlightOfAccounts,
     })
+    for (const delivery of claimed) places.take(delivery)
     // UUIDv7: in the order in which the events happened.
     claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
     if (signal.aborted) this.#returned.push(...claimed)
     else for (const delivery of claimed) this.#admit(delivery)
     const hasMore = claimed.length === limit
-    const isFull = (delivery: ClaimedDelivery) => this.#places.isFull(delivery)
-    this.#isCrowded = hasMore || this.#returned.length > 0 || this.#running.keys().some(isFull)
+    const isFull = (delivery: ClaimedDelivery) => places.isFull(delivery)
+    this.#isCrowded = hasMore || this.#returned.length > 0 || [...underway, ...claimed].some(isFull)
     return hasMore && free > limit
   }
 

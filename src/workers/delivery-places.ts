@@ -19,6 +19,14 @@ export class DeliveryPlaces {
     this.limits = limits
   }
 
+  /** As they are now, whatever begins and ends meanwhile. */
+  copy(): DeliveryPlaces {
+    const copied = new DeliveryPlaces(this.limits)
+    for (const [endpoint, counted] of this.inFlight) copied.inFlight.set(endpoint, counted)
+    for (const [account, counted] of this.inFlightOfAccounts) copied.inFlightOfAccounts.set(account, counted)
+    return copied
+  }
+
   take({ accountId, endpointId }: ClaimedDelivery): void {
     count(this.inFlight, endpointId, 1)
     count(this.inFlightOfAccounts, accountId, 1)

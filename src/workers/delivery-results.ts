@@ -9,7 +9,7 @@ import type { DisabledReason, Outcome, Verdict } from '../events/delivery.ts'
 import { addDeliveryTotals, totalsOf } from '../events/delivery-totals.sql.ts'
 import { markEndpointsFailing, markEndpointsWell } from '../events/failing-endpoints.sql.ts'
 import { disableWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
-import { startLoop } from './loop.ts'
+import { restAfter, startLoop } from './loop.ts'
 
 export interface DeliveryResult {
   readonly delivery: ClaimedDelivery
@@ -45,10 +45,10 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
       await addDeliveryTotals(db, totalsOf(written.map(timed)))
     }
     if (rest.length > 0) throw error
-    return waiting.length > 0
+    return waiting.length >= BATCH_MAX
   }
   // The attempts are written without locks on endpoints, and these after them: nobody waits in a circle.
-  const loop = startLoop({ name: 'delivery-results', idleMs: 60_000, log, turn: write })
+  const loop = startLoop({ name: 'delivery-results', idleMs: 60_000, log, turn: write, restMs: restAfter })
 
   return {
     add(result) {
@@ -62,7 +62,7 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
       clearTimeout(gathering)
       await loop.stop()
       try {
-        while (await write()) {}
+        while (waiting.length > 0) await write()
       } catch (error) {
         log.error(
           { err: error, results: waiting.length },

@@ -23,6 +23,37 @@ test('a thousand wakes within a moment are two turns: one at once, one for all t
   mock.timers.reset()
 })
 
+test('a loop that rests between turns is woken as often as anybody likes, and does one turn for them all', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  syncBuiltinESMExports()
+  try {
+    let turns = 0
+    const turn = async () => {
+      turns += 1
+      return turns === 1
+    }
+    const loop = startLoop({ name: 'any', idleMs: 60_000, log: SILENT, turn, restMs: () => 100 })
+    const passes = async (ms: number) => {
+      mock.timers.tick(ms)
+      await setImmediate()
+      return turns
+    }
+    await setImmediate()
+    assert.equal(turns, 2, 'a turn that found more is followed at once')
+    for (let i = 0; i < 5; i++) loop.wake()
+    assert.equal(await passes(99), 2)
+    assert.equal(await passes(1), 3, 'those that came while it rested are one turn')
+    assert.equal(await passes(1_000), 3, 'nobody asked for more')
+    loop.wake()
+    await setImmediate()
+    assert.equal(turns, 4, 'rested, it begins at once')
+    await loop.stop()
+  } finally {
+    mock.timers.reset()
+    syncBuiltinESMExports()
+  }
+})
+
 /** How many turns a loop has begun at the end of each second, when every one fails. */
 async function turnsBySecond(
   start: (turn: () => Promise<never>) => Loop,

@@ -11,6 +11,11 @@ export interface LoopOptions {
   readonly failureMsMin?: number
   /** The longest of these; ten seconds unless told. */
   readonly failureMsMax?: number
+  /**
+   * So long rests the loop after a turn that found nothing more, whoever wakes it: what comes meanwhile is one turn. Not at all
+   * unless told.
+   */
+  readonly restMs?: (tookMs: number) => number
   readonly log: Log
   /** One turn; true when there may be more to do at once. */
   turn(signal: AbortSignal): Promise<boolean>
@@ -55,6 +60,11 @@ export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_
   }
 }
 
+const REST_TIMES = 4
+const REST_MS_MAX = 100
+/** A fifth of the time for turns whose cost hardly depends on how much they find, and a tenth of a second at most for who waits. */
+export const restAfter = (tookMs: number): number => Math.min(REST_MS_MAX, REST_TIMES * tookMs)
+
 const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
 
 export function startLoop(options: LoopOptions): Loop {
@@ -68,9 +78,12 @@ export function startLoop(options: LoopOptions): Loop {
     while (!stopping.signal.aborted) {
       woken = new AbortController()
       try {
+        const began = performance.now()
         const more = await options.turn(stopping.signal)
         failures = 0
-        if (!more) await pauseUntilWoken(options.idleMs)
+        if (more) continue
+        if (options.restMs) await pause(options.restMs(performance.now() - began), stopping.signal)
+        await pauseUntilWoken(options.idleMs)
       } catch (error) {
         if (stopping.signal.aborted) return
         failures += 1

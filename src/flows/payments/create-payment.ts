@@ -72,9 +72,11 @@ export async function draftPayment(
   request: PaymentRequest,
 ): Promise<PaymentDraft> {
   const { db, databaseTime } = gateway
+  const reads = db.gathering(account.id)
   const email = request.customerEmail
-  const customerId = email === null ? null : ((await findCustomerId(db, account.id, email)) ?? newId('cus'))
-  return drawUp(gateway, db, account, request, customerId, databaseTime)
+  const customerId =
+    email === null ? null : ((await findCustomerId(reads, account.id, email)) ?? newId('cus'))
+  return drawUp(gateway, reads, account, request, customerId, databaseTime)
 }
 
 /** @returns `taken` when the key has an answer already: then nothing was written, and the address is fresh again. */

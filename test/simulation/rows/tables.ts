@@ -335,6 +335,7 @@ export class Tables {
     const database: Database & Handle = {
       ...handle,
       query,
+      gathering: () => database,
       transaction: (work) => this.#exclusively(worker, () => work(tx)),
       connections: () => ({ busy: 0, idle: 0, waiting: 0 }),
       close: async () => {},
