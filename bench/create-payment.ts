@@ -15,7 +15,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -23,6 +22,7 @@ import { pause } from '../src/core/pause.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { LEAST_SQL_RATIO_MIN, type LeastSql, openLeastSql } from './create-payment/least-sql.ts'
 import { loadHttp } from './create-payment/load-http.ts'
+import { leastReceiver } from './create-payment/receiver.ts'
 import { benchFolder } from './folder.ts'
 import { median } from './median.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
@@ -57,12 +57,9 @@ const folder = await benchFolder()
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
 let beck: StartedBeck | null = null
 let received = 0
-const receiver = createServer((request, response) =>
-  request.resume().on('end', () => {
-    received += 1
-    response.end('ok')
-  }),
-)
+const receiver = leastReceiver(() => {
+  received += 1
+})
 let least: LeastSql | null = null
 try {
   least = await openLeastSql(cluster, CONNECTIONS)

@@ -18,6 +18,7 @@ export function watched(db: Database, answered: (...statement: Statement) => unk
   })
   return {
     ...watch(db),
+    gathering: () => watch(db),
     transaction: (work, { statementLimitMs: _, ...options } = {}) =>
       db.transaction((tx) => work(watch(tx)), options),
   }

@@ -15,6 +15,7 @@ import {
   leavesInDoubt,
   outcomeUnknown,
   sqlState,
+  Unreachable,
 } from './failures.ts'
 import { openGathered } from './gathered.ts'
 import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
@@ -144,7 +145,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   const server: Server = { pool, url: options.url, names, gathered }
   const { query } = reader(server)
   const gatheredReads = openGathered({
-    run: async ({ text, hot }, values) => (await query(text, values, hot)).rows,
+    // A connection that breaks costs no more than when each read by itself: they are asked for once more.
+    run: async ({ text, hot }, values) => {
+      const read = () => query(text, values, hot)
+      const { rows } = await read().catch((error) =>
+        isOfBrokenConnection(error) ? read() : Promise.reject(error),
+      )
+      return rows
+    },
     // What went wrong with many of them is not of one: a database that is away is not asked for each.
     leavesOpen: (error) => error instanceof OutsideFailure,
   })
@@ -252,6 +260,10 @@ const reader = (server: Server): Queryable => ({
     }
   },
 })
+
+/** It was had, and broke: another one may stand. */
+const isOfBrokenConnection = (error: unknown): boolean =>
+  error instanceof Unreachable && !isOfNoConnection(error.cause)
 
 type Attempt<Result> =
   | { kind: 'done'; result: Result }

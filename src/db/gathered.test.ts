@@ -75,6 +75,24 @@ test("reads of one moment go as one, and one that PostgreSQL refuses fails nobod
   )
 })
 
+test('reads whose connection breaks are asked once more', async () => {
+  const slow = overRowsPrepared({ id: 'integer' }, (rows) => `select place, id, pg_sleep(0.2) from ${rows}`)
+  const reads = [1, 2, 3].map((id) => runRows<{ id: number }>(db.gathering('one'), slow, [{ id }]))
+  let ended = 0
+  while (ended === 0) {
+    await pause(5)
+    const { rows } = await db.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and state = 'active' and query like '%pg_sleep(0.2)%' and pid <> pg_backend_pid()`,
+    )
+    ended = rows.length
+  }
+  assert.deepEqual(
+    (await Promise.all(reads)).map(([row]) => row?.id),
+    [1, 2, 3],
+  )
+})
+
 test('groups never travel together', async () => {
   await db.query('truncate things')
   await Promise.all([1, 2, 3, 4].map((id) => add(id, `group ${id}`)))

@@ -18,7 +18,7 @@ export interface WorkSizes {
   readonly waiting: number
 }
 
-/** Of twenty connections to the database: ten, and six for all that are gathered (`db/gathered.ts`). */
+/** Of twenty connections to the database: ten, and six for each statement of those that are gathered (`db/gathered.ts`). */
 export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, gathered: 16, waiting: 400 }
 
 export interface WorkLimit {

@@ -71,6 +71,8 @@ class Deliverer {
   readonly #returned: ClaimedDelivery[] = []
   /** Something due was left behind for want of places, or given back. */
   #isCrowded = false
+  /** The last claim found something: more may come with it. Who comes to an idle worker does not wait. */
+  #hasClaimed = false
   #gathering: NodeJS.Timeout | undefined
 
   constructor(gateway: DelivererPorts, options: typeof DEFAULTS & DelivererOptions) {
@@ -87,8 +89,10 @@ class Deliverer {
     this.#results = startDeliveryResults(db, log)
     this.#places = new DeliveryPlaces({ perEndpointMax, perFailingEndpointMax, perAccountMax })
     const turn = (signal: AbortSignal) => this.#turn(signal)
-    const restMs = (tookMs: number) =>
-      this.#isCrowded ? Math.min(tookMs, CROWDED_REST_MS_MAX) : restAfter(tookMs)
+    const restMs = (tookMs: number) => {
+      if (!this.#hasClaimed) return 0
+      return this.#isCrowded ? Math.min(tookMs, CROWDED_REST_MS_MAX) : restAfter(tookMs)
+    }
     this.#loop = startLoop({ name: 'deliver', idleMs: options.idleMs, log, turn, restMs })
   }
 
@@ -116,10 +120,11 @@ class Deliverer {
     const free = this.#inFlightMax + this.#aheadMax - this.#running.size - this.#ready.length
     const limit = Math.min(BATCH_MAX, free)
     this.#isCrowded = true
+    this.#hasClaimed = false
     if (limit <= 0) return false
     // As the claim sees them: places that come free while it runs, it did not know of.
     const places = this.#places.copy()
-    const underway = [...this.#running.keys()]
+    const underway = [...this.#running.keys(), ...this.#ready.map(({ delivery }) => delivery)]
     const { limits, inFlight, inFlightOfAccounts } = places
     const claimed = await claimDeliveries(this.#gateway.db, {
       limit,
@@ -127,6 +132,7 @@ class Deliverer {
       inFlight,
       inFlightOfAccounts,
     })
+    this.#hasClaimed = claimed.length > 0
     for (const delivery of claimed) places.take(delivery)
     // UUIDv7: in the order in which the events happened.
     claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))

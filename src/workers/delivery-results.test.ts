@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDeliveries } from '../../test/deliveries.ts'
+import { waitFor } from '../../test/wait-for.ts'
+import { newId } from '../core/ids.ts'
 import { type Log, SILENT } from '../core/log.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { Unreachable } from '../db/failures.ts'
@@ -110,4 +112,18 @@ test('what was written before the connection broke is judged then, and the rest 
   await results.stop()
   assert.deepEqual(rows.map(({ attempts }) => attempts).sort(), [0, 1, 1])
   assert.equal((await countAttempts()) - before, 3)
+})
+
+test('of more results at once than one statement takes none is left lying', async () => {
+  const { endpoint: made } = await endpoint('https://shop.example/hook')
+  await happen()
+  const [delivery] = await claim()
+  assert.ok(delivery)
+  const before = await countAttempts()
+  const results = startDeliveryResults(db, SILENT)
+  // None of these is a delivery's that stands: each is counted, and changes nothing.
+  for (let n = 0; n < 700; n++)
+    results.add(met({ ...delivery, endpointId: made.id, id: newId('dlv') }, DELIVERED))
+  await waitFor('all are written', async () => ((await countAttempts()) === before + 700 ? true : null))
+  await results.stop()
 })

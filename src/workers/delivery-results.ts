@@ -45,6 +45,8 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
       await addDeliveryTotals(db, totalsOf(written.map(timed)))
     }
     if (rest.length > 0) throw error
+    // Of those that came before the last wake nobody else tells.
+    if (waiting.length > 0) loop.wake()
     return waiting.length >= BATCH_MAX
   }
   // The attempts are written without locks on endpoints, and these after them: nobody waits in a circle.

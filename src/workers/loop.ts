@@ -62,7 +62,7 @@ export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_
 
 const REST_TIMES = 4
 const REST_MS_MAX = 100
-/** A fifth of the time for turns whose cost hardly depends on how much they find, and a tenth of a second at most for who waits. */
+/** For turns whose cost hardly depends on how much they find: a fifth of the time, while they are short; nobody waits for more than a tenth of a second. */
 export const restAfter = (tookMs: number): number => Math.min(REST_MS_MAX, REST_TIMES * tookMs)
 
 const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
