@@ -121,9 +121,11 @@ test('of more results at once than one statement takes none is left lying', asyn
   assert.ok(delivery)
   const before = await countAttempts()
   const results = startDeliveryResults(db, SILENT)
+  const began = performance.now()
   // None of these is a delivery's that stands: each is counted, and changes nothing.
   for (let n = 0; n < 700; n++)
     results.add(met({ ...delivery, endpointId: made.id, id: newId('dlv') }, DELIVERED))
   await waitFor('all are written', async () => ((await countAttempts()) === before + 700 ? true : null))
+  assert.ok(performance.now() - began < 30_000, 'without waiting for the next look of an idle loop')
   await results.stop()
 })
