@@ -20,6 +20,8 @@ const YOUNG_BYTES_MAX = 8 * 2 ** 20
  * @param options.boundsYoungSpace - Where nobody waits for what the process does: {@link boundYoungSpace}.
  */
 export function giveBackMemory({ boundsYoungSpace }: { readonly boundsYoungSpace: boolean }): void {
+  // Of young objects little lives on: helpers that share it out take processors from whoever answers, and save next to nothing.
+  setFlagsFromString('--no-parallel-scavenge')
   if (boundsYoungSpace) boundYoungSpace()
   setTimeout(() => {
     setFlagsFromString('--expose-gc')
