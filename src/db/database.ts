@@ -11,11 +11,11 @@ import {
   isConflict,
   isConnectionLoss,
   isLockedOut,
+  isOfBrokenConnection,
   isReadOnlySession,
   leavesInDoubt,
   outcomeUnknown,
   sqlState,
-  Unreachable,
 } from './failures.ts'
 import { openGathered } from './gathered.ts'
 import { CONNECT_MS_MAX, isOfNoConnection, unlessSilent } from './no-connection.ts'
@@ -260,10 +260,6 @@ const reader = (server: Server): Queryable => ({
     }
   },
 })
-
-/** It was had, and broke: another one may stand. */
-const isOfBrokenConnection = (error: unknown): boolean =>
-  error instanceof Unreachable && !isOfNoConnection(error.cause)
 
 type Attempt<Result> =
   | { kind: 'done'; result: Result }

@@ -67,6 +67,10 @@ export class Unreachable extends OutsideFailure {
   override readonly name = 'Unreachable'
 }
 
+/** A connection was had, and broke: another one may stand, and a read can be sent to it. */
+export const isOfBrokenConnection = (error: unknown): boolean =>
+  error instanceof Unreachable && !isOfNoConnection(error.cause)
+
 const unreachable = (url: string, cause: unknown): Unreachable =>
   new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
     cause,
