@@ -5,7 +5,7 @@ import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
-import { runRows } from '../db/together.ts'
+import { doFirst, doLast, runRows } from '../db/together.ts'
 
 export interface UnresolvedKey {
   readonly accountId: AccountId
@@ -13,12 +13,43 @@ export interface UnresolvedKey {
   readonly asset: Asset
 }
 
+/** @param atoms - What is held from now on; of stories that run together, in sum with what is taken of the same. */
 export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
-  await runRows(tx, ADD, [rowOf(key, atoms)])
+  await doLast(tx, changeUnresolved, { ...key, atoms })
+}
+
+/**
+ * What is held no more. @throws PostgreSQL's check violation (23514) when less is held than is taken, among stories that run
+ * together when the last has ended.
+ */
+export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
+  await doLast(tx, changeUnresolved, { ...key, atoms: -atoms })
+}
+
+type UnresolvedChange = UnresolvedKey & { readonly atoms: bigint }
+
+/** What a transaction adds and takes again, as where a deposit settles its payment, was never held: it is written nowhere. */
+async function changeUnresolved(tx: Tx, changes: readonly UnresolvedChange[]): Promise<void> {
+  const sums = new Map<string, UnresolvedChange>()
+  for (const change of changes) {
+    const key = `${change.accountId} ${change.paymentId} ${change.asset}`
+    sums.set(key, { ...change, atoms: change.atoms + (sums.get(key)?.atoms ?? 0n) })
+  }
+  const added = [...sums.values()].filter(({ atoms }) => atoms > 0n)
+  const taken = [...sums.values()].filter(({ atoms }) => atoms < 0n)
+  await runRows(tx, ADD, added.map(rowOf))
+  const found = await runRows<{ place: bigint }>(
+    tx,
+    TAKE,
+    taken.map((change) => rowOf({ ...change, atoms: -change.atoms })),
+  )
+  const places = new Set(found.map(({ place }) => Number(place)))
+  for (const [index, { asset, paymentId }] of taken.entries())
+    invariant(places.has(index + 1), `nothing of ${asset} is held for payment ${paymentId}`)
 }
 
 const KEYED_ATOMS = { account_id: 'uuid', payment_id: 'uuid', asset: 'text', atoms: 'numeric' } as const
-const rowOf = ({ accountId, paymentId, asset }: UnresolvedKey, atoms: bigint) => ({
+const rowOf = ({ accountId, paymentId, asset, atoms }: UnresolvedChange) => ({
   account_id: accountId,
   payment_id: paymentId,
   asset,
@@ -28,16 +59,9 @@ const rowOf = ({ accountId, paymentId, asset }: UnresolvedKey, atoms: bigint) =>
 const ADD = overRows(
   KEYED_ATOMS,
   (rows) => `insert into unresolved_funds as u (account_id, payment_id, asset, atoms)
-    select account_id, payment_id, asset, sum(atoms) from ${rows} group by 1, 2, 3
+    select account_id, payment_id, asset, atoms from ${rows}
     on conflict (account_id, payment_id, asset) do update set atoms = u.atoms + excluded.atoms`,
 )
-
-/** @throws PostgreSQL's check violation (23514) when less is held than is taken. */
-export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
-  if (atoms === 0n) return
-  const taken = await runRows(tx, TAKE, [rowOf(key, atoms)])
-  invariant(taken.length === 1, `nothing of ${key.asset} is held for payment ${key.paymentId}`)
-}
 
 /** Under the payment's lock: of a payment's asset one is taken at a time. */
 const TAKE = overRows(
@@ -67,14 +91,16 @@ export async function listUnresolved(
 }
 
 /** All that is held for a payment now, by asset, locked until the transaction ends. */
-export const lockUnresolved = (
+export async function lockUnresolved(
   tx: Tx,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<{ asset: Asset; atoms: bigint }[]> =>
-  allRows(
+): Promise<{ asset: Asset; atoms: bigint }[]> {
+  await doFirst(tx)
+  return allRows(
     tx,
     `select asset, atoms from unresolved_funds
      where account_id = $1 and payment_id = $2 and atoms > 0 order by asset for update`,
     [accountId, paymentId],
   )
+}

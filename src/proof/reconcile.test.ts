@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fromUUID } from 'typeid-js'
+import { testPayment } from '../../test/gateway.ts'
 import { tellPayouts } from '../../test/payout-story.ts'
 import { showId } from '../core/ids.ts'
 import { reconcile } from './reconcile.ts'
@@ -9,6 +10,9 @@ import { reconcile } from './reconcile.ts'
 const story = await tellPayouts('sim-bitcoin')
 await story.earn('BTC', 65_000n)
 await story.earn('BTC', 130_000n)
+// Too little, which is held until its merchant decides.
+const less = await testPayment(story.gateway, story.account, { asset: 'BTC' })
+await story.pay(less, less.dueAtoms / 2n)
 const paid = await story.request('BTC', '0.005')
 await story.turn()
 await story.mineAndTurn(2)

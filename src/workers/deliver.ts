@@ -41,7 +41,7 @@ const GATHER_MS = 5
 /** Where something waits for a place, claims leave half of the time to what gives places free, and no place is free for long. */
 const CROWDED_REST_MS_MAX = 20
 /** Starting thousands of exchanges in one breath costs far more memory than having them. */
-const BATCH_MAX = 50
+const BATCH_MAX = 100
 /** So many more than there are places, as a share of them, are claimed ahead: a free place need not wait for the database. */
 const AHEAD = 1 / 4
 /** Claimed longer ago than this, a delivery is claimed anew before it is sent: its endpoint may be deleted by now. */
