@@ -151,7 +151,7 @@ test('what can wait is done once for all when the last story has ended; earlier 
   assert.deepEqual(done.splice(0), ['alone', 'a ends', 'b ends', 'c ends', 'a b c'])
   await db.transaction((tx) =>
     together(tx, ['a', 'b', 'reader'], alone, async (one, item) => {
-      if (item === 'reader') await doFirst(one)
+      if (item === 'reader') await doFirst(one, work)
       else await doLast(one, work, item)
       done.push(`${item} ends`)
     }),
@@ -181,7 +181,7 @@ test('who reads waits for what is being done for another, and for what was put o
         await doLast(one, work, `${item}${round}`)
         // Not in step with the others.
         if (item === 'c') await new Promise(setImmediate)
-        await doFirst(one)
+        await doFirst(one, work)
         assert.ok(written.has(`${item}${round}`), `${item} does not read its own`)
       }
     }),
@@ -197,7 +197,7 @@ test('what is done earlier and fails is the failure of all who waited for it', a
   const failing = db.transaction((tx) =>
     together(tx, ['a', 'b'], alone, async (one, item) => {
       await doLast(one, work, item)
-      await doFirst(one).catch((error: unknown) => {
+      await doFirst(one, work).catch((error: unknown) => {
         failed += 1
         throw error
       })

@@ -22,7 +22,7 @@ export type LastWork<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>
 interface Carrier extends RowCarrier {
   /** Keeps an item until the last story has ended, or {@link doFirst}. */
   keep?(work: LastWork<unknown>, item: unknown): void
-  doFirst?(): Promise<void>
+  doFirst?(work: LastWork<unknown>): Promise<void>
 }
 
 type Carried = Queryable & { readonly [CARRIER]?: Carrier }
@@ -47,6 +47,7 @@ export function readShared<Answer>(db: Queryable, key: string, read: () => Promi
 /**
  * Does work for one item: at once; among stories that run together, once for the items of all when the last of them has
  * ended. Rows that everybody waits for are locked the shorter. Who reads what the work writes says {@link doFirst} before.
+ * What is done last of several works is done in no order that can be relied on.
  */
 export async function doLast<Item>(tx: Tx, work: LastWork<Item>, item: Item): Promise<void> {
   const keep = (tx as Carried)[CARRIER]?.keep
@@ -54,9 +55,12 @@ export async function doLast<Item>(tx: Tx, work: LastWork<Item>, item: Item): Pr
   else await work(tx, [item])
 }
 
-/** What was put off until the last story ends is done now; when this ends, nothing is missing that the caller put off. */
-export async function doFirst(db: Queryable): Promise<void> {
-  await (db as Carried)[CARRIER]?.doFirst?.()
+/**
+ * What was put off of this work until the last story ends is done now; when this ends, nothing of it is missing that the caller put
+ * off. Other works wait on: what they lock is locked by no story that asks for something else.
+ */
+export async function doFirst<Item>(db: Queryable, work: LastWork<Item>): Promise<void> {
+  await (db as Carried)[CARRIER]?.doFirst?.(work as LastWork<unknown>)
 }
 
 /**
@@ -93,7 +97,7 @@ export async function together<Item, Result>(
     }),
   )
   if (failures.length > 0) throw failures[0]
-  await carrier.doFirst()
+  await carrier.doRest()
   return results
 }
 
@@ -112,7 +116,7 @@ function inTurn(tx: Tx): Tx {
 
 function openTogether(tx: Tx) {
   let waiting = new Map<RowStatement<string>, Waiting[]>()
-  let kept = new Map<LastWork<unknown>, unknown[]>()
+  const kept = new Map<LastWork<unknown>, unknown[]>()
   let doing: Promise<void> = Promise.resolve()
   const shared = new Map<string, Promise<unknown>>()
 
@@ -131,6 +135,17 @@ function openTogether(tx: Tx) {
           for (const { failed } of stories) failed(error)
         },
       )
+  }
+  const doKept = (isWanted: (work: LastWork<unknown>) => boolean): Promise<void> => {
+    // Also after what is being done for another story: its own items may be among them.
+    doing = doing.then(async () => {
+      for (const [work, items] of [...kept]) {
+        if (!isWanted(work)) continue
+        kept.delete(work)
+        await work(tx, items)
+      }
+    })
+    return doing
   }
   return {
     run: (statement, rows) =>
@@ -151,16 +166,9 @@ function openTogether(tx: Tx) {
       kept.set(work, items)
       items.push(item)
     },
-    doFirst() {
-      // Also after what is being done for another story: its own items may be among them.
-      doing = doing.then(async () => {
-        const works = kept
-        kept = new Map()
-        for (const [work, items] of works) await work(tx, items)
-      })
-      return doing
-    },
-  } satisfies Carrier
+    doFirst: (work) => doKept((each) => each === work),
+    doRest: () => doKept(() => true),
+  } satisfies Carrier & { doRest(): Promise<void> }
 }
 
 const send = (

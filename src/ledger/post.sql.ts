@@ -136,7 +136,7 @@ const CHANGE_BALANCES = overRows(
 
 /** The transfers of an entry, by its cause; empty when it was never booked. */
 export async function listTransfers(db: Queryable, accountId: AccountId, cause: Cause): Promise<Transfer[]> {
-  await doFirst(db)
+  await doFirst(db, writeTransfers)
   const { rows } = await db.query<Transfer>(
     `select t.asset, t.debit, t.credit, t.amount_atoms as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
@@ -154,7 +154,7 @@ export async function sumLoss(
   kinds: readonly EntryKind[],
   subjectIds: readonly string[],
 ): Promise<bigint> {
-  await doFirst(db)
+  await doFirst(db, writeTransfers)
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(case when t.debit = 'loss' then t.amount_atoms else -t.amount_atoms end), 0) as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
@@ -169,7 +169,7 @@ export async function lockBalance(
   tx: Tx,
   key: { accountId: AccountId; asset: Asset; kind: MerchantAccount },
 ): Promise<bigint> {
-  await doFirst(tx)
+  await doFirst(tx, writeTransfers)
   const { rows } = await tx.query<{ atoms: bigint }>(
     'select atoms from balances where account_id = $1 and asset = $2 and kind = $3 for update',
     [key.accountId, key.asset, key.kind],

@@ -13,22 +13,29 @@ export interface UnresolvedKey {
   readonly asset: Asset
 }
 
-/** @param atoms - What is held from now on; of stories that run together, in sum with what is taken of the same. */
+/** Holds so much more. Among stories that run together it is written when the last has ended, in sum with what is taken of the same. */
 export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
+  invariant(atoms >= 0n, `${atoms} of ${key.asset} can not be held for payment ${key.paymentId}`)
   await doLast(tx, changeUnresolved, { ...key, atoms })
 }
 
 /**
- * What is held no more. @throws PostgreSQL's check violation (23514) when less is held than is taken, among stories that run
- * together when the last has ended.
+ * Holds so much less. Of stories that run together the transaction is what fails, at the latest when the last of them has ended.
+ *
+ * @throws PostgreSQL's check violation (23514) when less is held than is taken.
+ * @throws {InvariantBroken} when nothing ever was.
  */
 export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
+  invariant(atoms >= 0n, `${atoms} of ${key.asset} can not be taken from payment ${key.paymentId}`)
   await doLast(tx, changeUnresolved, { ...key, atoms: -atoms })
 }
 
 type UnresolvedChange = UnresolvedKey & { readonly atoms: bigint }
 
-/** What a transaction adds and takes again, as where a deposit settles its payment, was never held: it is written nowhere. */
+/**
+ * One change of each row. What a transaction adds and takes again, as where a deposit settles its payment, is held for nobody, and
+ * there is no row that says so. Rows are locked in no order: whoever changes one has its payment locked.
+ */
 async function changeUnresolved(tx: Tx, changes: readonly UnresolvedChange[]): Promise<void> {
   const sums = new Map<string, UnresolvedChange>()
   for (const change of changes) {
@@ -56,6 +63,7 @@ const rowOf = ({ accountId, paymentId, asset, atoms }: UnresolvedChange) => ({
   atoms,
 })
 
+/** Like the other, given each row once. */
 const ADD = overRows(
   KEYED_ATOMS,
   (rows) => `insert into unresolved_funds as u (account_id, payment_id, asset, atoms)
@@ -63,7 +71,6 @@ const ADD = overRows(
     on conflict (account_id, payment_id, asset) do update set atoms = u.atoms + excluded.atoms`,
 )
 
-/** Under the payment's lock: of a payment's asset one is taken at a time. */
 const TAKE = overRows(
   KEYED_ATOMS,
   (rows) => `update unresolved_funds u set atoms = u.atoms - r.atoms from ${rows}
@@ -81,6 +88,7 @@ export async function listUnresolved(
   payments: readonly { readonly accountId: AccountId; readonly id: PaymentId }[],
 ): Promise<Map<PaymentId, HeldFunds[]>> {
   if (payments.length === 0) return new Map()
+  await doFirst(db, changeUnresolved)
   const { rows } = await db.query<HeldFunds & { id: PaymentId }>(
     `select u.payment_id as id, u.asset, u.atoms from unnest($1::uuid[], $2::uuid[]) as p (account_id, id)
        join unresolved_funds u on u.account_id = p.account_id and u.payment_id = p.id and u.atoms > 0
@@ -96,7 +104,7 @@ export async function lockUnresolved(
   accountId: AccountId,
   paymentId: PaymentId,
 ): Promise<{ asset: Asset; atoms: bigint }[]> {
-  await doFirst(tx)
+  await doFirst(tx, changeUnresolved)
   return allRows(
     tx,
     `select asset, atoms from unresolved_funds

@@ -42,8 +42,12 @@ const GATHER_MS = 5
 const CROWDED_REST_MS_MAX = 20
 /** Starting thousands of exchanges in one breath costs far more memory than having them. */
 const BATCH_MAX = 100
-/** So many more than there are places, as a share of them, are claimed ahead: a free place need not wait for the database. */
+/**
+ * So many more than there are places, as a share of them, are claimed ahead, a few dozen at most: a free place need not wait for the
+ * database, and what waits for one too long was claimed in vain.
+ */
 const AHEAD = 1 / 4
+const AHEAD_MAX = 50
 /** Claimed longer ago than this, a delivery is claimed anew before it is sent: its endpoint may be deleted by now. */
 const FRESH_MS = 250
 
@@ -83,7 +87,7 @@ class Deliverer {
     this.#gateway = gateway
     this.#keys = new SigningKeys(gateway.secrets)
     this.#inFlightMax = inFlightMax
-    this.#aheadMax = Math.min(BATCH_MAX, Math.ceil(inFlightMax * AHEAD))
+    this.#aheadMax = Math.min(AHEAD_MAX, Math.ceil(inFlightMax * AHEAD))
     this.#drainMs = options.drainMs
     this.#sender = openSender({ allowPrivate: gateway.settings.webhookAllowPrivate, ...options.sender })
     this.#results = startDeliveryResults(db, log)

@@ -25,12 +25,11 @@ export async function bookDeposit(tx: Tx, deposit: Deposit, deposits: readonly D
   const { accountId, paymentId, chain, asset, amountAtoms } = deposit
   const owed = await outstandingLoss(tx, deposit, deposits)
   const recovered = owed < amountAtoms ? owed : amountAtoms
-  // Before the balances, which all payments of the merchant wait for.
-  await addUnresolved(tx, { accountId, paymentId, asset }, amountAtoms - recovered)
   await postOnce(tx, deposit, causeOf('deposit', deposit.id, deposit.bookings + 1), chain, [
     { asset, debit: 'wallet', credit: 'unresolved', atoms: amountAtoms - recovered },
     { asset, debit: 'wallet', credit: 'loss', atoms: recovered },
   ])
+  await addUnresolved(tx, { accountId, paymentId, asset }, amountAtoms - recovered)
   await markBooked(tx, deposit, true)
 }
 
