@@ -253,27 +253,33 @@ async function deriveRange(
   end: bigint,
 ): Promise<number> {
   const { db, secrets, wallet, derive } = pool
-  const { chain, mode, xpub, series } = wallet
+  const { chain, mode, xpub } = wallet
   for (let start = from; start < end; start += BigInt(BATCH)) {
     const count = Math.min(BATCH, Number(end - start))
     const derived = await derive({ chain, mode, xpub, branch, from: start, count })
+    const series = { chain, series: wallet.series, branch }
     await insertAddresses(
       db,
+      series,
       derived.map((each, place) => {
-        const row = { chain, series, branch, position: start + BigInt(place), ...each }
-        return { ...row, mac: secrets.mac('address', addressMacParts(row)) }
+        const row = { ...each, position: start + BigInt(place) }
+        return { ...row, mac: secrets.mac('address', addressMacParts({ ...series, ...row })) }
       }),
     )
   }
   return end > from ? Number(end - from) : 0
 }
 
-async function insertAddresses(db: Queryable, rows: readonly (AddressRow & DerivedAddress)[]): Promise<void> {
+async function insertAddresses(
+  db: Queryable,
+  { chain, series, branch }: Pick<AddressRow, 'chain' | 'series' | 'branch'>,
+  rows: readonly (DerivedAddress & Pick<AddressRow, 'position' | 'mac'>)[],
+): Promise<void> {
   await db.query(
     `insert into addresses (chain, series, branch, position, lookup, address, mac)
-     select * from unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bytea[], $6::text[], $7::bytea[])
+     select $1::text, $2::text, $3::smallint, * from unnest($4::bigint[], $5::bytea[], $6::text[], $7::bytea[])
      on conflict do nothing`,
-    arraysOf(rows, 'chain', 'series', 'branch', 'position', 'lookup', 'address', 'mac'),
+    [chain, series, branch, ...arraysOf(rows, 'position', 'lookup', 'address', 'mac')],
   )
 }
 

@@ -2,7 +2,7 @@
  * Addresses from an account's extended public key: BIP-32 public derivation, BIP-84 (P2WPKH) for Bitcoin and
  * Litecoin, BIP-44 with EIP-55 for Ethereum. No private key is ever needed, or accepted, here.
  */
-import { createHash, ECDH } from 'node:crypto'
+import { createHash, ECDH, hash } from 'node:crypto'
 import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
 import { checksum } from 'ox/Address'
@@ -11,7 +11,7 @@ import { ADDRESS_FORMS, NETWORK_MODES, type NetworkMode } from '../core/address.
 import type { ChainName, Network } from '../core/assets.ts'
 import { hasAccounts, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import { deriveChildren } from './public-children.ts'
+import { type ChildKey, deriveChildren } from './public-children.ts'
 
 export type { NetworkMode }
 
@@ -71,25 +71,41 @@ const PUBLIC_VERSIONS = new Set([
 const XPUB_VERSION = 0x0488b21e
 const base58check = createBase58check((bytes: Uint8Array) => createHash('sha256').update(bytes).digest())
 
+/** Reading one takes as long as deriving twenty of its addresses: those of the wallets that are worked with are kept. */
+const known = new Map<string, AccountKey>()
+const KNOWN_MAX = 32
+
 /**
  * Reads an account's extended public key, whatever version bytes the exporting wallet put on it.
  *
  * @throws {RangeError} when it is not an extended public key, or not at account depth (3).
  */
 export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string): AccountKey {
+  const name = `${chain} ${mode} ${xpub}`
+  const key = known.get(name) ?? readAnew(chain, mode, xpub)
+  if (known.size >= KNOWN_MAX) known.clear()
+  known.set(name, key)
+  return key
+}
+
+function readAnew(chain: ChainName, mode: NetworkMode, xpub: string): AccountKey {
   const account = HDKey.fromExtendedKey(asXpub(xpub))
   if (account.depth !== 3)
     throw new RangeError(`an account key stands at depth 3 (purpose, coin, account), got ${account.depth}`)
   const network = networkOfChain(chain)
   const branches = [account.deriveChild(DEPOSIT_BRANCH), account.deriveChild(INTERNAL_BRANCH)] as const
-  const addressOf = (publicKey: Uint8Array): DerivedAddress =>
+  const addressOf = (key: ChildKey): DerivedAddress =>
     network === 'ethereum'
-      ? addressOfPublicKey(publicKey)
-      : addressOfKeyHash(network, mode, hash160(publicKey))
+      ? addressOfCoordinates(key.coordinates())
+      : addressOfKeyHash(network, mode, hash160(key.compressed()))
   const derive = (branch: Branch, position: bigint): DerivedAddress => {
     const child = branches[branch].deriveChild(Number(position))
-    invariant(child.publicKey, 'a public child key has a public key')
-    return addressOf(child.publicKey)
+    const { publicKey } = child
+    invariant(publicKey, 'a public child key has a public key')
+    return addressOf({
+      compressed: () => Buffer.from(publicKey),
+      coordinates: () => coordinatesOf(publicKey),
+    })
   }
   return {
     fingerprint: account.fingerprint.toString(16).padStart(8, '0'),
@@ -111,7 +127,7 @@ export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string
 }
 
 const hash160 = (publicKey: Uint8Array): Buffer =>
-  createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest()
+  hash('ripemd160', hash('sha256', publicKey, 'buffer'), 'buffer')
 
 /** BIP-84: version 0 witness program of the key's HASH160, written in bech32 (BIP-173). */
 function addressOfKeyHash(
@@ -136,15 +152,17 @@ export function isLookupOf(chain: ChainName, address: string, lookup: Uint8Array
 }
 
 /** The last 20 bytes of the Keccak-256 of the uncompressed key, written with the EIP-55 checksum. */
-function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
-  // The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point.
-  const uncompressed = ECDH.convertKey(compressed, 'secp256k1', undefined, undefined, 'uncompressed')
-  invariant(
-    typeof uncompressed !== 'string' && uncompressed.length === 65,
-    'an uncompressed key has 65 bytes',
-  )
-  const lookup = keccak256(uncompressed.subarray(1)).slice(12)
+function addressOfCoordinates(coordinates: Uint8Array): DerivedAddress {
+  invariant(coordinates.length === 64, 'two coordinates have 64 bytes')
+  const lookup = keccak256(coordinates).slice(12)
   return { address: checksum(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
+}
+
+/** The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point. */
+function coordinatesOf(compressed: Uint8Array): Buffer {
+  const uncompressed = ECDH.convertKey(compressed, 'secp256k1', undefined, undefined, 'uncompressed')
+  invariant(typeof uncompressed !== 'string', 'a key in bytes was asked for')
+  return uncompressed.subarray(1)
 }
 
 function asXpub(text: string): string {

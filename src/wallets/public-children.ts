@@ -119,13 +119,21 @@ export interface ParentKey {
   readonly chainCode: Uint8Array
 }
 
+/** A public key, in the forms of SEC 1. */
+export interface ChildKey {
+  /** 33 bytes. */
+  compressed(): Buffer
+  /** What follows the first byte of the uncompressed form: 64 bytes. */
+  coordinates(): Buffer
+}
+
 /**
- * The public keys of a parent's children, compressed (33 bytes each).
+ * The public keys of a parent's children.
  *
  * @throws {RangeError} for an index that has no child (BIP-32 gives that a chance of 2^-127), or when a point does not lie
  *   on the curve: then nothing of the batch is to be used.
  */
-export function deriveChildren(parent: ParentKey, indexes: readonly number[]): Buffer[] {
+export function deriveChildren(parent: ParentKey, indexes: readonly number[]): ChildKey[] {
   const chainCode = createSecretKey(parent.chainCode)
   const scalars = indexes.map((index) => tweakOf(parent.publicKey, chainCode, index))
   const sums = new Array<Point | null>(indexes.length).fill(null)
@@ -141,9 +149,16 @@ export function deriveChildren(parent: ParentKey, indexes: readonly number[]): B
   return sums.map((sum) => {
     if (sum === null || mod(sum.y * sum.y - sum.x * sum.x * sum.x - 7n) !== 0n)
       throw new RangeError('a derived point does not lie on the curve')
-    return Buffer.from(`0${sum.y % 2n === 0n ? 2 : 3}${sum.x.toString(16).padStart(64, '0')}`, 'hex')
+    return keyOf(sum)
   })
 }
+
+const keyOf = ({ x, y }: Point): ChildKey => ({
+  compressed: () => Buffer.from(`0${y % 2n === 0n ? 2 : 3}${hexOf(x)}`, 'hex'),
+  coordinates: () => Buffer.from(hexOf(x) + hexOf(y), 'hex'),
+})
+
+const hexOf = (coordinate: bigint): string => coordinate.toString(16).padStart(64, '0')
 
 /** I_L of CKDpub: big-endian. */
 function tweakOf(publicKey: Uint8Array, chainCode: KeyObject, index: number): Buffer {
