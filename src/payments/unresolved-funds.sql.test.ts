@@ -120,8 +120,14 @@ test('of what never held anything nothing is taken, and the failure names it', a
 })
 
 test('no sign is turned around', async () => {
-  await assert.rejects(addUnresolved(db as unknown as Tx, keyOf(0), -1n), /can not be held/)
-  await assert.rejects(takeUnresolved(db as unknown as Tx, keyOf(0), -1n), /can not be taken/)
+  await assert.rejects(
+    db.transaction((tx) => addUnresolved(tx, keyOf(0), -1n)),
+    /can not be held/,
+  )
+  await assert.rejects(
+    db.transaction((tx) => takeUnresolved(tx, keyOf(0), -1n)),
+    /can not be taken/,
+  )
 })
 
 test('who looks at what is held sees all that was put off of it, and has nothing else done', async () => {

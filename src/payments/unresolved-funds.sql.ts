@@ -63,7 +63,7 @@ const rowOf = ({ accountId, paymentId, asset, atoms }: UnresolvedChange) => ({
   atoms,
 })
 
-/** Like the other, given each row once. */
+/** Given each row once: it could not change one twice. */
 const ADD = overRows(
   KEYED_ATOMS,
   (rows) => `insert into unresolved_funds as u (account_id, payment_id, asset, atoms)

@@ -2,7 +2,7 @@
  * Addresses from an account's extended public key: BIP-32 public derivation, BIP-84 (P2WPKH) for Bitcoin and
  * Litecoin, BIP-44 with EIP-55 for Ethereum. No private key is ever needed, or accepted, here.
  */
-import { createHash, ECDH, hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
 import { checksum } from 'ox/Address'
@@ -11,7 +11,7 @@ import { ADDRESS_FORMS, NETWORK_MODES, type NetworkMode } from '../core/address.
 import type { ChainName, Network } from '../core/assets.ts'
 import { hasAccounts, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import { type ChildKey, deriveChildren } from './public-children.ts'
+import { type ChildKey, deriveChildren, readKey } from './public-children.ts'
 
 export type { NetworkMode }
 
@@ -82,7 +82,9 @@ const KNOWN_MAX = 32
  */
 export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string): AccountKey {
   const name = `${chain} ${mode} ${xpub}`
-  const key = known.get(name) ?? readAnew(chain, mode, xpub)
+  const kept = known.get(name)
+  if (kept) return kept
+  const key = readAnew(chain, mode, xpub)
   if (known.size >= KNOWN_MAX) known.clear()
   known.set(name, key)
   return key
@@ -100,12 +102,8 @@ function readAnew(chain: ChainName, mode: NetworkMode, xpub: string): AccountKey
       : addressOfKeyHash(network, mode, hash160(key.compressed()))
   const derive = (branch: Branch, position: bigint): DerivedAddress => {
     const child = branches[branch].deriveChild(Number(position))
-    const { publicKey } = child
-    invariant(publicKey, 'a public child key has a public key')
-    return addressOf({
-      compressed: () => Buffer.from(publicKey),
-      coordinates: () => coordinatesOf(publicKey),
-    })
+    invariant(child.publicKey, 'a public child key has a public key')
+    return addressOf(readKey(child.publicKey))
   }
   return {
     fingerprint: account.fingerprint.toString(16).padStart(8, '0'),
@@ -156,13 +154,6 @@ function addressOfCoordinates(coordinates: Uint8Array): DerivedAddress {
   invariant(coordinates.length === 64, 'two coordinates have 64 bytes')
   const lookup = keccak256(coordinates).slice(12)
   return { address: checksum(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
-}
-
-/** The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point. */
-function coordinatesOf(compressed: Uint8Array): Buffer {
-  const uncompressed = ECDH.convertKey(compressed, 'secp256k1', undefined, undefined, 'uncompressed')
-  invariant(typeof uncompressed !== 'string', 'a key in bytes was asked for')
-  return uncompressed.subarray(1)
 }
 
 function asXpub(text: string): string {

@@ -153,6 +153,9 @@ export function deriveChildren(parent: ParentKey, indexes: readonly number[]): C
   })
 }
 
+/** One that is known by its compressed form. */
+export const readKey = (compressed: Uint8Array): ChildKey => keyOf(pointOf(compressed))
+
 const keyOf = ({ x, y }: Point): ChildKey => ({
   compressed: () => Buffer.from(`0${y % 2n === 0n ? 2 : 3}${hexOf(x)}`, 'hex'),
   coordinates: () => Buffer.from(hexOf(x) + hexOf(y), 'hex'),
@@ -174,7 +177,7 @@ function tweakOf(publicKey: Uint8Array, chainCode: KeyObject, index: number): Bu
 
 const readNumber = (bytes: Buffer): bigint => BigInt(`0x${bytes.toString('hex')}`)
 
-/** OpenSSL knows how to lift a point. */
+/** The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point. */
 function pointOf(publicKey: Uint8Array): Point {
   const bytes = ECDH.convertKey(publicKey, 'secp256k1', undefined, undefined, 'uncompressed')
   if (typeof bytes === 'string') throw new TypeError('a point in bytes was asked for')
