@@ -24,7 +24,7 @@ import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { createSession, pickCoin } from '../src/flows/checkout/checkout.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
-import { mineInSandbox, payInSandbox, wakeSandboxWatchers } from '../src/flows/sandbox.ts'
+import { mineInSandbox, payInSandbox } from '../src/flows/sandbox.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { startSettler } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
@@ -85,7 +85,7 @@ try {
     const told = ask<{ toldAt: string }>({ expect: `-${confirmations}` })
     await db.transaction((tx) => mineInSandbox(tx, account, 'litecoin', 1))
     const minedAt = process.hrtime.bigint()
-    wakeSandboxWatchers()
+    watcher.wake()
     return Number(BigInt((await told).toldAt) - minedAt) / 1e6
   }
   await payAll(

@@ -112,7 +112,7 @@ export async function runBeck(
     const background = share === 'all' ? superviseBackground(store, log) : null
     if (background) children.push(background)
 
-    const loops = new Map<Queue, Loop>()
+    const loops = new Map<Queue, Woken>()
     const wake = gatherWakes((queue: Queue) =>
       background ? background.wake(queue) : loops.get(queue)?.wake(),
     )
@@ -134,7 +134,7 @@ export async function runBeck(
       const { openPorts } = await import('./config/ports.ts')
       const ports = openPorts(config, store.db, log)
       closers.push(() => Promise.all(ports.map((port) => port.close())).then(() => {}))
-      if (runs('watcher')) startWatchers(start, gateway, ports)
+      if (runs('watcher')) startWatchers(start, gateway, ports, loops)
       if (runs('worker')) startWorkers(start, gateway, ports, loops)
     }
     if (runs('api')) closers.push(await listen(config, gateway))
@@ -232,9 +232,19 @@ function openRates({ config, store, log, closers }: Start): Gateway['rates'] {
   return { live, test }
 }
 
-function startWatchers(start: Start, gateway: Gateway, ports: readonly ChainPort[]): void {
+type Woken = Pick<Loop, 'wake'>
+
+function startWatchers(
+  start: Start,
+  gateway: Gateway,
+  ports: readonly ChainPort[],
+  loops: Map<Queue, Woken>,
+): void {
+  const watchers = ports.map((port) => ({ chain: port.chain, loop: startWatcher(gateway, port) }))
+  loops.set('sandbox', joined(watchers.filter(({ chain }) => isSimulated(chain)).map(({ loop }) => loop)))
   closeTogether(start, [
-    ...ports.flatMap((port) => [startWatcher(gateway, port), startProver(gateway, port)]),
+    ...watchers.map(({ loop }) => loop),
+    ...ports.map((port) => startProver(gateway, port)),
     startRowProver(gateway),
   ])
   const { sandboxBlockMs } = start.config
@@ -245,14 +255,17 @@ function startWorkers(
   start: Start,
   gateway: Gateway,
   ports: readonly ChainPort[],
-  loops: Map<Queue, Loop>,
+  loops: Map<Queue, Woken>,
 ): void {
   const { mail } = start.config
-  loops.set('settle', startSettler(gateway))
-  loops.set('deliver', startDeliverer(gateway))
-  loops.set('pay-out', joined(ports.map((port) => startPayer(gateway, port))))
+  const queues = [
+    ['settle', startSettler(gateway)],
+    ['deliver', startDeliverer(gateway)],
+    ['pay-out', joined(ports.map((port) => startPayer(gateway, port)))],
+  ] as const
+  for (const [queue, loop] of queues) loops.set(queue, loop)
   closeTogether(start, [
-    ...loops.values(),
+    ...queues.map(([, loop]) => loop),
     startAddressFiller(gateway),
     startExpirer(gateway),
     startDayCloser(gateway),

@@ -77,7 +77,7 @@ export async function testDeliveries() {
   afterEach(async () => {
     await Promise.all(running.splice(0).map((loop) => loop.stop()))
     await db.query(`update webhook_endpoints set is_active = false`)
-    await db.query(`update deliveries set status = 'cancelled', due_at = null where status = 'pending'`)
+    await db.query(`update deliveries set status = 'cancelled', due_at = null, leased_until = null where status = 'pending'`)
   })
   const endAfterTest = (loop: Loop): Loop => {
     running.push(loop)
@@ -87,7 +87,7 @@ export async function testDeliveries() {
 
   async function deliveriesOf(id: WebhookEndpointId): Promise<DeliveryRow[]> {
     const { rows } = await db.query<DeliveryRow>(
-      `select d.status, d.attempts, (extract(epoch from d.due_at - now()) * 1000)::float8 as "dueInMs",
+      `select d.status, d.attempts, (extract(epoch from greatest(d.due_at, d.leased_until) - now()) * 1000)::float8 as "dueInMs",
          coalesce((select json_agg(json_build_object('status', a.response_status, 'start', a.response_start,
              'error', a.error) order by a.number)
            from delivery_attempts a where a.delivery_id = d.id), '[]') as tries
@@ -130,7 +130,7 @@ export async function testDeliveries() {
         return holds(rows) ? rows : null
       }),
     makeDue: (id: WebhookEndpointId) =>
-      db.query(`update deliveries set due_at = now() where endpoint_id = $1 and status = 'pending'`, [id]),
+      db.query(`update deliveries set due_at = now(), leased_until = null where endpoint_id = $1 and status = 'pending'`, [id]),
     /** Waits until the endpoint is marked as failing, or no longer is: that follows the record of the attempt. */
     failing: (id: WebhookEndpointId, expected = true) =>
       until(`the endpoint ${expected ? 'fails' : 'is well'}`, async () => {

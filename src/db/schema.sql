@@ -440,16 +440,18 @@ create table deliveries (
   attempts integer not null default 0,
   attempts_before integer not null default 0,
   due_at timestamp with time zone,
+  leased_until timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
   constraint deliveries_check CHECK (((attempts_before >= 0) AND (attempts_before <= attempts))),
   constraint deliveries_check1 CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+  constraint deliveries_check2 CHECK (((leased_until IS NULL) OR (status = 'pending'::text))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text]))),
   constraint deliveries_account_id_endpoint_id_fkey FOREIGN KEY (account_id, endpoint_id) REFERENCES webhook_endpoints(account_id, id),
   constraint deliveries_account_id_event_id_fkey FOREIGN KEY (account_id, event_id) REFERENCES events(account_id, id),
   constraint deliveries_pkey PRIMARY KEY (account_id, id),
-  constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
+  constraint deliveries_event_id_account_id_endpoint_id_key UNIQUE (event_id, account_id, endpoint_id)
 );
 CREATE INDEX deliveries_by_endpoint ON public.deliveries USING btree (account_id, endpoint_id, id DESC);
 CREATE INDEX deliveries_cancelled ON public.deliveries USING btree (account_id, endpoint_id, id DESC) WHERE (status = 'cancelled'::text);

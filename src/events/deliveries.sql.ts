@@ -1,6 +1,7 @@
 /**
- * The queue of deliveries. The rows are the queue: a claim moves `due_at` a minute ahead (the lease), so that what a
- * killed worker held becomes due again by itself, uncounted.
+ * The queue of deliveries. The rows are the queue: a claim leases them for a minute, so that what a killed worker held is free again
+ * by itself, uncounted. What is leased stays in its place in the queue: an index that had the lease would be written with each claim,
+ * and with it all others of the table.
  */
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
@@ -8,6 +9,9 @@ import { arraysOf } from '../db/row-statements.ts'
 
 /** How long a claimed delivery belongs to its worker. An exchange takes a quarter of it at most. */
 const LEASE_SECONDS = 60
+
+/** A condition on a row `d`: no worker has it. */
+export const IS_FREE = '(d.leased_until is null or d.leased_until <= now())'
 
 export interface ClaimedDelivery {
   readonly accountId: AccountId
@@ -85,7 +89,7 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
          select d.account_id, d.id, d.due_at, row_number() over (order by d.due_at, d.id) as rank
          from deliveries d
          where d.account_id = q.account_id and d.endpoint_id = q.endpoint_id
-           and d.status = 'pending' and d.due_at <= now()
+           and d.status = 'pending' and d.due_at <= now() and ${IS_FREE}
          order by d.due_at, d.id
          limit greatest(0, least($1, $9::integer - coalesce(held.in_flight, 0),
                                  case when w.failing_since is null then $4::integer else $5::integer end
@@ -105,12 +109,13 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
        select d.account_id, d.id
        from candidates c
        join deliveries d on d.account_id = c.account_id and d.id = c.id
-       where d.due_at <= now()
+       where d.due_at <= now() and ${IS_FREE}
        for update of d skip locked
      )
      update deliveries d
      set status = case when w.is_active then 'pending' else 'cancelled' end,
-         due_at = case when w.is_active
+         due_at = case when w.is_active then d.due_at end,
+         leased_until = case when w.is_active
            then date_trunc('milliseconds', now()) + make_interval(secs => $6) end,
          finished_at = case when w.is_active then null else now() end
      from claimed c, webhook_endpoints w, events e
@@ -119,7 +124,7 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
        and e.account_id = d.account_id and e.id = d.event_id
      returning d.status, d.account_id as "accountId", d.id, d.endpoint_id as "endpointId", d.event_id as "eventId",
        split_part(e.cause, ':', 1) || ':' || split_part(e.cause, ':', 2) as subject, e.body,
-       d.attempts - d.attempts_before as attempts, d.due_at as "leasedUntil", w.url,
+       d.attempts - d.attempts_before as attempts, d.leased_until as "leasedUntil", w.url,
        w.secret_sealed as "secretSealed",
        case when w.previous_secret_until > now() then w.previous_secret_sealed end as "previousSecretSealed",
        w.failing_since as "failingSince"`,
@@ -181,7 +186,7 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
        cross join lateral (
          select d.account_id, d.id from deliveries d
          where d.account_id = m.account_id and d.id = m.id
-           and (d.due_at = m.lease or (d.due_at is not null and m.status = 'delivered'))
+           and (d.leased_until = m.lease or (d.due_at is not null and m.status = 'delivered'))
          for update
        ) each
      ), counted as (
@@ -189,6 +194,7 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
        set attempts = d.attempts + 1,
            status = m.status,
            due_at = case when m.status = 'pending' then now() + m.delay_ms * interval '1 millisecond' end,
+           leased_until = null,
            finished_at = case when m.status = 'pending' then null else now() end
        from locked l
        join made m on m.account_id = l.account_id and m.id = l.id
@@ -215,11 +221,11 @@ export async function returnDeliveries(
        from (select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease) order by id) c
        cross join lateral (
          select d.account_id, d.id from deliveries d
-         where d.account_id = c.account_id and d.id = c.id and d.due_at = c.lease
+         where d.account_id = c.account_id and d.id = c.id and d.leased_until = c.lease
          for update
        ) each
      )
-     update deliveries d set due_at = now() from locked l where d.account_id = l.account_id and d.id = l.id`,
+     update deliveries d set leased_until = null from locked l where d.account_id = l.account_id and d.id = l.id`,
     arraysOf(deliveries, 'accountId', 'id', 'leasedUntil'),
   )
 }

@@ -59,7 +59,7 @@ const made = (comparison: '>=' | '<'): Filter => {
 const { page: readDeliveries } = listOf<Delivery>({
   from: 'deliveries d',
   columns: `d.id, d.event_id as "eventId", ${ofEvent('e.type')} as "eventType",
-    ${ofEvent(isSampleCause('e.cause'))} as "isSample", d.status, d.due_at as "nextAttemptAt",
+    ${ofEvent(isSampleCause('e.cause'))} as "isSample", d.status, greatest(d.due_at, d.leased_until) as "nextAttemptAt",
     d.created_at as "createdAt", d.finished_at as "finishedAt",
     coalesce((
       select json_agg(json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,

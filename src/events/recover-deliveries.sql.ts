@@ -47,13 +47,10 @@ export async function sendNewest(
   return sent > 0
 }
 
-/**
- * What makes a delivery due now, with the whole schedule of attempts before it. Due within a minute, it may be a worker's, for
- * that is the length of a lease: it stays so.
- */
+/** What makes a delivery due now, with the whole schedule of attempts before it. A worker that has it keeps it. */
 export const SENT_AGAIN = `status = 'pending', finished_at = null,
   attempts_before = case when deliveries.status = 'pending' then deliveries.attempts_before else deliveries.attempts end,
-  due_at = case when deliveries.due_at <= now() + interval '1 minute' then deliveries.due_at else now() end`
+  due_at = least(deliveries.due_at, now())`
 
 const send = (tx: Tx, wanted: string, values: readonly unknown[]): Promise<number> =>
   countRows(

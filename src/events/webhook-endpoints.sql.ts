@@ -191,7 +191,7 @@ async function cancelPendingDeliveries(tx: Tx, accountId: AccountId, id: Webhook
        select id from deliveries where account_id = $1 and endpoint_id = $2 and status = 'pending'
        order by id for update
      )
-     update deliveries d set status = 'cancelled', due_at = null, finished_at = now()
+     update deliveries d set status = 'cancelled', due_at = null, leased_until = null, finished_at = now()
      from waiting w where d.account_id = $1 and d.id = w.id`,
     [accountId, id],
   )

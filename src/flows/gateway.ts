@@ -38,8 +38,11 @@ export interface GatewaySettings {
 export const confirmationsOf = (settings: Pick<GatewaySettings, 'confirmations'>, asset: Asset): number =>
   settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
-/** Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. */
-const QUEUES = ['settle', 'deliver', 'pay-out'] as const
+/**
+ * Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. `sandbox` is what happened on a
+ * simulated chain: it has no node that tells its watcher.
+ */
+const QUEUES = ['settle', 'deliver', 'pay-out', 'sandbox'] as const
 export type Queue = (typeof QUEUES)[number]
 
 export const isQueue = (text: string): text is Queue => (QUEUES as readonly string[]).includes(text)

@@ -10,7 +10,7 @@ import { findChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainStore, holdingKey } from '../chains/simulated/chain-store.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
 import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
-import { lookupOf, SIMULATED_CHAINS, type SimulatedChainName } from '../chains/simulated/network.ts'
+import { lookupOf, type SimulatedChainName } from '../chains/simulated/network.ts'
 import { BLOCKS_KEPT, chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
 import { ASSET_FACTS, isSimulated, type Network } from '../core/assets.ts'
 import { conflict, forbidden, invalidField, invariant, unavailable } from '../core/errors.ts'
@@ -245,9 +245,10 @@ export async function mineDueBlocks(db: Database, ageMs: number): Promise<number
       await mineWithGas(tx, store, 1)
       return true
     })
-    if (isDue) mined += 1
+    if (!isDue) continue
+    mined += 1
+    hintAt(chain)
   }
-  if (mined > 0) wakeSandboxWatchers()
   return mined
 }
 
@@ -259,11 +260,6 @@ async function mineWithGas(tx: Tx, store: ChainStore, count: number): Promise<Bl
     if (held < GAS_ATOMS_MIN) await mint(store, { lookup, asset: 'ETH', atoms: GAS_ATOMS })
   }
   return mine(store, count)
-}
-
-/** Tells the watchers of this process to look now. Call it after the commit. */
-export function wakeSandboxWatchers(): void {
-  for (const chain of SIMULATED_CHAINS) hintAt(chain)
 }
 
 async function testPaymentOf(

@@ -242,7 +242,7 @@ function awayAtFirst(times: number): Database {
   return {
     ...db,
     async query<Row>(...asked: Parameters<Queryable['query']>) {
-      if (asked[0].includes('set due_at = now() from locked') && left-- > 0)
+      if (asked[0].includes('set leased_until = null from locked') && left-- > 0)
         throw new Unreachable('away', { retryable: true })
       return await db.query<Row>(...asked)
     },

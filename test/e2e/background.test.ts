@@ -33,6 +33,23 @@ test('the API answers while watchers and workers stand still, and what they were
   await beck.process.stop()
 })
 
+test('what is paid in the sandbox is seen at once, not when its watchers look the next time', async () => {
+  const { start, call } = await testInstallation()
+  const beck = await start(BECK)
+  const payments = 6
+  let took = 0
+  // Each right after a look, so that the next one by itself is most of a second away.
+  for (let paid = 0; paid < payments; paid++) {
+    const { data: payment } = await call(beck, 'POST', '/payments', { asset: 'LTC', fiat_amount: 20 })
+    const began = performance.now()
+    await call(beck, 'POST', `/sandbox/payments/${payment.id}/pay`, { confirmations: 6 })
+    await completes(beck, payment.id, call)
+    took += performance.now() - began
+  }
+  assert.ok(took < (payments * 1_000) / 2, `${payments} payments took ${took.toFixed(0)} ms`)
+  await beck.process.stop()
+})
+
 test('watchers and workers that are killed come back by themselves, and no request is lost meanwhile', async () => {
   const { start, call } = await testInstallation()
   const beck = await start(BECK)

@@ -53,20 +53,25 @@ create table deliveries (
   attempts integer not null default 0 check (attempts >= 0),
   -- Attempts made before it was last sent again by hand: the schedule counts from here.
   attempts_before integer not null default 0 check (attempts_before between 0 and attempts),
-  -- When the next attempt is due; moved a minute ahead by the worker that claims it.
+  -- When the next attempt is due.
   due_at timestamptz,
+  -- Until then it belongs to the worker that claimed it.
+  leased_until timestamptz,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
   foreign key (account_id, event_id) references events (account_id, id),
   foreign key (account_id, endpoint_id) references webhook_endpoints (account_id, id),
-  check ((status = 'pending') = (due_at is not null))
-);
+  check ((status = 'pending') = (due_at is not null)),
+  check (leased_until is null or status = 'pending')
+-- No index has the lease, and pages have room for another version of each row: a claim writes that, and no index.
+) with (fillfactor = 50);
 -- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
 create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
 create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
 -- The one status that no other index has, and hardly any delivery.
 create index deliveries_cancelled on deliveries (account_id, endpoint_id, id desc) where status = 'cancelled';
-alter table deliveries add unique (account_id, event_id, endpoint_id), add primary key (account_id, id);
+-- Beginning with the event: before it has counted the rows, PostgreSQL takes an index that begins with the account for any other.
+alter table deliveries add primary key (account_id, id), add unique (event_id, account_id, endpoint_id);
 -- What met no good answer, of all merchants and of one or his endpoint, for who runs Beck. What succeeds at once is in neither.
 create index deliveries_ill on deliveries (created_at desc, id desc, status)
   where status = 'failed' or (status = 'pending' and attempts > attempts_before);

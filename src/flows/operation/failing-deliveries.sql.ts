@@ -87,7 +87,7 @@ const DELIVERIES: WholeList = {
     join accounts a on a.id = d.account_id join events e on e.account_id = d.account_id and e.id = d.event_id
     left join delivery_attempts l on l.account_id = d.account_id and l.delivery_id = d.id and l.number = d.attempts`,
   columns: `d.id, ${OF_MERCHANT}, d.endpoint_id as "endpointId", e.type as "eventType", d.status, d.attempts,
-    l.response_status as "responseStatus", l.error, d.due_at as "nextAttemptAt", d.created_at as "createdAt",
+    l.response_status as "responseStatus", l.error, greatest(d.due_at, d.leased_until) as "nextAttemptAt", d.created_at as "createdAt",
     w.deleted_at is not null as "isDeleted"`,
   account: null,
   id: 'd.id',

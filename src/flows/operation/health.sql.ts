@@ -1,6 +1,7 @@
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { oneRow } from '../../db/rows.ts'
+import { IS_FREE } from '../../events/deliveries.sql.ts'
 import type { DeliveryTotal } from '../../events/delivery-totals.sql.ts'
 
 export interface Backlog {
@@ -37,23 +38,23 @@ export interface Backlog {
 const COUNT_MAX = 10_000
 
 /**
- * What waits, in one round trip; every part reads a partial index of exactly what it counts. The delivery due the
- * longest is the first of some endpoint's queue: one probe an endpoint, whatever waits behind it.
+ * What waits, in one round trip; every part reads a partial index of exactly what it counts. The delivery due the longest is the
+ * first of some endpoint's queue that no worker has: one probe an endpoint past those that are being sent, whatever waits behind it.
  */
 export async function readBacklog(db: Queryable): Promise<Backlog> {
   type Unswept = { chain: ChainName; asset: Asset; atoms: string }
   const { unswept, ...rest } = await oneRow<Omit<Backlog, 'unswept'> & { unswept: Unswept[] }>(
     db,
     `with recursive queues as (
-       (select account_id, endpoint_id, due_at from deliveries where status = 'pending'
-        order by account_id, endpoint_id, due_at limit 1)
+       (select account_id, endpoint_id from deliveries where status = 'pending'
+        order by account_id, endpoint_id limit 1)
        union all
-       select n.account_id, n.endpoint_id, n.due_at
+       select n.account_id, n.endpoint_id
        from queues q
        cross join lateral (
-         select account_id, endpoint_id, due_at from deliveries
+         select account_id, endpoint_id from deliveries
          where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
-         order by account_id, endpoint_id, due_at limit 1
+         order by account_id, endpoint_id limit 1
        ) n
      )
      select
@@ -61,7 +62,12 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
         order by chain, asset), '[]') from freezes) as frozen,
       (select count(*)::int from (select from alerts where acknowledged_at is null limit $1) as counted) as alerts,
       (select count(*)::int from (select from payments where decision_due order by created_at limit $1) as counted) as "decisionsDue",
-      (select coalesce(greatest(0, round(extract(epoch from now() - min(due_at)) * 1000)), 0)::float8 from queues)
+      (select coalesce(greatest(0, round(extract(epoch from now() - min(first.due_at)) * 1000)), 0)::float8
+       from queues q cross join lateral (
+         select d.due_at from deliveries d
+         where d.account_id = q.account_id and d.endpoint_id = q.endpoint_id and d.status = 'pending' and ${IS_FREE}
+         order by d.due_at limit 1
+       ) first)
         as "deliveryDueAgeMs",
       (select count(*)::int from (select from deliveries where status = 'pending' limit $1) as counted) as "deliveriesPending",
       "endpointsFailing", "endpointsDisabled",

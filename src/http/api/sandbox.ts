@@ -1,5 +1,6 @@
 /** What test accounts can make happen on the simulated chain. */
 import { NETWORKS } from '../../core/assets.ts'
+import type { Gateway } from '../../flows/gateway.ts'
 import { drawPayment } from '../../flows/payments/read-payment.ts'
 import {
   expireInSandbox,
@@ -9,7 +10,6 @@ import {
   replaceInSandbox,
   SANDBOX_BLOCKS_MAX,
   SANDBOX_DEPTH_MAX,
-  wakeSandboxWatchers,
 } from '../../flows/sandbox.ts'
 import { type Route, write } from '../route.ts'
 import { Fields, OneOf, PathId } from '../schemas.ts'
@@ -36,7 +36,12 @@ const TEST_ONLY = { 403: ['test_accounts_only'] } as const
 const MINING = { ...TEST_ONLY, 503: ['sandbox_busy'] } as const
 
 /** Every row here is for test accounts only, and its effects show as soon as the watchers have looked. */
-const row = { scope: 'payments:write', ours: true, testOnly: true, committed: wakeSandboxWatchers } as const
+const row = {
+  scope: 'payments:write',
+  ours: true,
+  testOnly: true,
+  committed: ({ gateway }: { readonly gateway: Gateway }) => gateway.wake('sandbox'),
+} as const
 
 export const sandbox: readonly Route[] = [
   write('POST /sandbox/payments/:id/pay', {

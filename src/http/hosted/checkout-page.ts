@@ -169,7 +169,7 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
   coin: takeCoin,
   'refund-address': takeRefundAddress,
   receipt: takeReceipt,
-  simulate: changing(simulatePayment),
+  simulate: changing(simulatePayment, ({ gateway }) => gateway.wake('sandbox')),
   cancel: changing((_gateway, tx, id) => cancelCheckout(tx, id)),
   reopen: changing((_gateway, tx, id) => reopenCheckout(tx, id)),
   unsent: changing((_gateway, tx, id) => dropSentTransaction(tx, id)),
@@ -180,12 +180,20 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
   }),
 }
 
-/** A form that changes where the checkout stands, and leads back to its page whatever that shows by now. */
-function changing(act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>) {
+/**
+ * A form that changes where the checkout stands, and leads back to its page whatever that shows by now.
+ *
+ * @param committed - Called when the change is.
+ */
+function changing(
+  act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>,
+  committed?: (visit: Visit) => void,
+) {
   return async (visit: Visit): Promise<FastifyReply> => {
     const { gateway, request, id } = visit
     try {
       await gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form))
+      committed?.(visit)
     } catch (error) {
       if (meaningOf(error) !== 'page') throw error
     }

@@ -10,7 +10,6 @@ import {
   reorganiseInSandbox,
   replaceInSandbox,
   troubleInSandbox,
-  wakeSandboxWatchers,
 } from '../../../flows/sandbox.ts'
 import type { Payment } from '../../../payments/payment.ts'
 import { change } from '../change.ts'
@@ -33,7 +32,7 @@ const sandboxRow = (
         await act(call, payment, tx)
         record({ action: `sandbox.${name}`, subject })
       })
-      wakeSandboxWatchers()
+      call.gateway.wake('sandbox')
       return { to: `${call.here}/payments/${subject}`, done }
     },
     redraw: paymentPage,
