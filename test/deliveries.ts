@@ -77,7 +77,9 @@ export async function testDeliveries() {
   afterEach(async () => {
     await Promise.all(running.splice(0).map((loop) => loop.stop()))
     await db.query(`update webhook_endpoints set is_active = false`)
-    await db.query(`update deliveries set status = 'cancelled', due_at = null, leased_until = null where status = 'pending'`)
+    await db.query(
+      `update deliveries set status = 'cancelled', due_at = null, leased_until = null where status = 'pending'`,
+    )
   })
   const endAfterTest = (loop: Loop): Loop => {
     running.push(loop)
@@ -130,7 +132,10 @@ export async function testDeliveries() {
         return holds(rows) ? rows : null
       }),
     makeDue: (id: WebhookEndpointId) =>
-      db.query(`update deliveries set due_at = now(), leased_until = null where endpoint_id = $1 and status = 'pending'`, [id]),
+      db.query(
+        `update deliveries set due_at = now(), leased_until = null where endpoint_id = $1 and status = 'pending'`,
+        [id],
+      ),
     /** Waits until the endpoint is marked as failing, or no longer is: that follows the record of the attempt. */
     failing: (id: WebhookEndpointId, expected = true) =>
       until(`the endpoint ${expected ? 'fails' : 'is well'}`, async () => {

@@ -118,9 +118,10 @@ test('a worker killed in mid-delivery is not counted, and the event comes once m
   assert.deepEqual([leased?.status, leased?.attempts, leased?.tries], ['pending', 0, []])
   assert.ok(leased?.dueInMs && leased.dueInMs > 0 && leased.dueInMs <= 60_000)
   // A minute passes.
-  await db.query(`update deliveries set leased_until = leased_until - interval '1 minute' where endpoint_id = $1`, [
-    made.id,
-  ])
+  await db.query(
+    `update deliveries set leased_until = leased_until - interval '1 minute' where endpoint_id = $1`,
+    [made.id],
+  )
   deliverer()
   const [row] = await until(made.id, settled)
   assert.deepEqual([row?.status, row?.attempts], ['delivered', 1])
@@ -162,9 +163,10 @@ test('a worker that woke up after its lease ended changes nothing, unless it suc
   const worker = deliverer()
   await shop.count(2)
   // Another worker claimed both after a minute.
-  await db.query(`update deliveries set leased_until = leased_until + interval '30 seconds' where endpoint_id = $1`, [
-    made.id,
-  ])
+  await db.query(
+    `update deliveries set leased_until = leased_until + interval '30 seconds' where endpoint_id = $1`,
+    [made.id],
+  )
   const [first, second] = waiting
   first?.response.writeHead(500).end()
   second?.response.end()

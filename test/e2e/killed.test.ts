@@ -61,7 +61,9 @@ describe('killed between sighting and delivery', { concurrency: 2 }, () => {
 
       const second = await installation.start()
       // A delivery that the dead process had claimed is due when its lease of a minute ends: that minute is over.
-      await installation.db.query("update deliveries set due_at = now(), leased_until = null where status = 'pending'")
+      await installation.db.query(
+        "update deliveries set due_at = now(), leased_until = null where status = 'pending'",
+      )
       await until('completed', async () => {
         const { data } = await installation.call(second, 'GET', `/payments/${created.data.id}`)
         return data.status === 'completed'
