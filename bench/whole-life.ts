@@ -1,6 +1,7 @@
 /**
  * The whole life of payments in bulk, by a Beck as it comes: created over HTTP, paid in one block, settled, announced to an
- * endpoint that hears of everything. Timed from the block to the last delivered webhook.
+ * endpoint that hears of everything. Timed from the block to the last delivered webhook; the watchers are told of the block, as a node
+ * tells them.
  *
  *   node bench/whole-life.ts [payments per block, 2000 and 10000 when absent]
  *
@@ -117,7 +118,7 @@ async function settleBlock(
     await mine(store)
   })
   const began = performance.now()
-  // A node tells of its blocks. A block that is asked for is told of, and with it the one below it.
+  // An empty block on top, by the API, which wakes the watchers.
   await post(of, '/v1/sandbox/blocks', { network: 'litecoin', count: 1 })
   const seconds = () => (performance.now() - began) / 1_000
   await until(on, `not exists (select from payments where status in ('pending', 'detected'))`)

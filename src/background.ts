@@ -1,6 +1,6 @@
 /**
- * Watchers and workers of `--role all`, started by `process/background-process.ts`. Each line of standard input names a queue
- * that the API put something into.
+ * Watchers and workers of `--role all`, started by `process/background-process.ts`. Each line of standard input names what the API
+ * has something for.
  */
 import { createInterface } from 'node:readline'
 import { readConfig } from './config/config.ts'

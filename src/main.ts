@@ -55,7 +55,7 @@ import { startWatcher } from './workers/watch.ts'
 
 export interface Beck {
   readonly first: FirstSteps
-  /** Something was put into a queue that a loop of this process, or of its background, works off. */
+  /** Something is there for a loop of this process, or of its background. */
   wake(queue: Queue): void
   /** Closes in order: no new requests, running ones end, then turns and signer, ports, pool and PostgreSQL. */
   stop(): Promise<void>
@@ -240,13 +240,17 @@ function startWatchers(
   ports: readonly ChainPort[],
   loops: Map<Queue, Woken>,
 ): void {
-  const watchers = ports.map((port) => ({ chain: port.chain, loop: startWatcher(gateway, port) }))
-  loops.set('sandbox', joined(watchers.filter(({ chain }) => isSimulated(chain)).map(({ loop }) => loop)))
+  const simulated: Loop[] = []
+  const follow = (port: ChainPort) => {
+    const watcher = startWatcher(gateway, port)
+    if (isSimulated(port.chain)) simulated.push(watcher)
+    return watcher
+  }
   closeTogether(start, [
-    ...watchers.map(({ loop }) => loop),
-    ...ports.map((port) => startProver(gateway, port)),
+    ...ports.flatMap((port) => [follow(port), startProver(gateway, port)]),
     startRowProver(gateway),
   ])
+  loops.set('sandbox', joined(simulated))
   const { sandboxBlockMs } = start.config
   if (sandboxBlockMs > 0) closeTogether(start, [startMiner(gateway, sandboxBlockMs)])
 }
@@ -258,14 +262,14 @@ function startWorkers(
   loops: Map<Queue, Woken>,
 ): void {
   const { mail } = start.config
-  const queues = [
-    ['settle', startSettler(gateway)],
-    ['deliver', startDeliverer(gateway)],
-    ['pay-out', joined(ports.map((port) => startPayer(gateway, port)))],
-  ] as const
-  for (const [queue, loop] of queues) loops.set(queue, loop)
+  const settler = startSettler(gateway)
+  const deliverer = startDeliverer(gateway)
+  const payer = joined(ports.map((port) => startPayer(gateway, port)))
+  loops.set('settle', settler).set('deliver', deliverer).set('pay-out', payer)
   closeTogether(start, [
-    ...queues.map(([, loop]) => loop),
+    settler,
+    deliverer,
+    payer,
     startAddressFiller(gateway),
     startExpirer(gateway),
     startDayCloser(gateway),

@@ -49,7 +49,7 @@ export interface ClaimOptions {
  * that a merchant whose receivers are slow or dead, however many he has, takes free places last, and never all.
  *
  * The plan steps through `deliveries_queue` from endpoint to endpoint (an index has no "distinct", the recursion is
- * one probe each) and reads the head of each queue only, no further than its account has places. A single
+ * one probe each) and reads the head of each queue only: past what workers have, and no further than its account has places. A single
  * `order by due_at limit n` is faster with one endpoint, but reads a whole backlog of millions to find the one behind it
  * that may be sent.
  *
@@ -210,22 +210,29 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
   )
 }
 
-/** Gives claimed deliveries back at once, uncounted: for a worker that stops. Locks them as {@link recordAttempts} does. */
+export interface ReturnedDelivery extends Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'> {
+  /** It could not be attempted, and is due again when its lease would have ended, behind all that waits. */
+  readonly isUnsendable: boolean
+}
+
+/** Gives claimed deliveries back, uncounted. Locks them as {@link recordAttempts} does. */
 export async function returnDeliveries(
   db: Queryable,
-  deliveries: readonly Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'>[],
+  deliveries: readonly ReturnedDelivery[],
 ): Promise<void> {
   await db.query(
     `with locked as (
-       select each.account_id, each.id
-       from (select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease) order by id) c
+       select each.account_id, each.id, c.unsendable
+       from (select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::boolean[]) as c (account_id, id, lease, unsendable)
+             order by id) c
        cross join lateral (
          select d.account_id, d.id from deliveries d
          where d.account_id = c.account_id and d.id = c.id and d.leased_until = c.lease
          for update
        ) each
      )
-     update deliveries d set leased_until = null from locked l where d.account_id = l.account_id and d.id = l.id`,
-    arraysOf(deliveries, 'accountId', 'id', 'leasedUntil'),
+     update deliveries d set due_at = case when l.unsendable then d.leased_until else d.due_at end, leased_until = null
+     from locked l where d.account_id = l.account_id and d.id = l.id`,
+    arraysOf(deliveries, 'accountId', 'id', 'leasedUntil', 'isUnsendable'),
   )
 }

@@ -39,8 +39,8 @@ export const confirmationsOf = (settings: Pick<GatewaySettings, 'confirmations'>
   settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
 /**
- * Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. `sandbox` is what happened on a
- * simulated chain: it has no node that tells its watcher.
+ * Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. `sandbox` wakes the watchers of the
+ * simulated chains, which have no nodes that tell them of anything.
  */
 const QUEUES = ['settle', 'deliver', 'pay-out', 'sandbox'] as const
 export type Queue = (typeof QUEUES)[number]

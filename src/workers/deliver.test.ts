@@ -242,8 +242,7 @@ function awayAtFirst(times: number): Database {
   return {
     ...db,
     async query<Row>(...asked: Parameters<Queryable['query']>) {
-      if (asked[0].includes('set leased_until = null from locked') && left-- > 0)
-        throw new Unreachable('away', { retryable: true })
+      if (asked[0].includes('unsendable') && left-- > 0) throw new Unreachable('away', { retryable: true })
       return await db.query<Row>(...asked)
     },
   }
@@ -285,4 +284,23 @@ test('a worker that can not give back what it cuts off closes its connections al
   await worker.stop()
   const rows = await deliveriesOf(made.id)
   assert.ok(rows.some(({ status, dueInMs }) => status === 'pending' && dueInMs !== null && dueInMs <= 0))
+})
+
+test('what can not be signed waits for a minute behind all others, and keeps nobody from what it is told', async () => {
+  const shop = await receiver(ok)
+  const { endpoint: broken } = await endpoint(shop.url)
+  for (let i = 0; i < 3; i++) await happen()
+  await db.query(`update webhook_endpoints set secret_sealed = 'changed' where id = $1`, [broken.id])
+  const { endpoint: whole } = await endpoint(shop.url)
+  await happen()
+  deliverer({ perEndpointMax: 1 })
+  await until(whole.id, settled)
+  await waitFor('all of them wait, and no worker has one', async () => {
+    const { rowCount } = await db.query(
+      `select from deliveries where endpoint_id = $1 and status = 'pending' and attempts = 0 and leased_until is null
+         and due_at > now()`,
+      [broken.id],
+    )
+    return rowCount === 3 || null
+  })
 })

@@ -2,7 +2,12 @@
 import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
 import { below, rootOf, traceparentOf } from '../core/trace.ts'
-import { type ClaimedDelivery, claimDeliveries, returnDeliveries } from '../events/deliveries.sql.ts'
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  type ReturnedDelivery,
+  returnDeliveries,
+} from '../events/deliveries.sql.ts'
 import { judge, type Outcome } from '../events/delivery.ts'
 import { openSender, type Sender, type SenderOptions } from '../events/send.ts'
 import { signatureHeaders } from '../events/signature.ts'
@@ -72,7 +77,7 @@ class Deliverer {
   /** The last delivery under way per endpoint and payment: the next event of that payment waits for its end. */
   readonly #lanes = new Map<string, Promise<void>>()
   /** To be given back, uncounted. */
-  readonly #returned: ClaimedDelivery[] = []
+  readonly #returned: ReturnedDelivery[] = []
   /** Something due was left behind for want of places, or given back. */
   #isCrowded = false
   /** The last claim found something: more may come with it. Who comes to an idle worker does not wait. */
@@ -106,7 +111,7 @@ class Deliverer {
 
   async stop(): Promise<void> {
     await this.#loop.stop()
-    this.#returned.push(...this.#ready.splice(0).map(({ delivery }) => delivery))
+    this.#returned.push(...this.#ready.splice(0).map(({ delivery }) => unsent(delivery)))
     const patience = setTimeout(() => this.#cut.abort(), this.#drainMs)
     await Promise.all(this.#running.values())
     clearTimeout(patience)
@@ -140,7 +145,7 @@ class Deliverer {
     for (const delivery of claimed) places.take(delivery)
     // UUIDv7: in the order in which the events happened.
     claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
-    if (signal.aborted) this.#returned.push(...claimed)
+    if (signal.aborted) this.#returned.push(...claimed.map(unsent))
     else for (const delivery of claimed) this.#admit(delivery)
     const hasMore = claimed.length === limit
     const isFull = (delivery: ClaimedDelivery) => places.isFull(delivery)
@@ -165,7 +170,9 @@ class Deliverer {
         if (this.#cut.signal.aborted || performance.now() - claimedAt > FRESH_MS) this.#giveUp(delivery)
         else await this.#attempt(delivery)
       } catch (error) {
-        // Sending never throws; what does is a secret that does not open. Its lease ends, and the log repeats it.
+        // Sending never throws; what does is a secret that does not open. It is due again in a minute, and the log repeats it.
+        this.#returned.push({ ...delivery, isUnsendable: true })
+        this.#isCrowded = true
         this.#gateway.log.error(
           { err: error, delivery: delivery.id, endpointId },
           'a delivery could not be attempted',
@@ -230,7 +237,7 @@ class Deliverer {
   }
 
   #giveUp(delivery: ClaimedDelivery): void {
-    this.#returned.push(delivery)
+    this.#returned.push(unsent(delivery))
     this.#isCrowded = true
   }
 
@@ -245,6 +252,8 @@ class Deliverer {
     }
   }
 }
+
+const unsent = (delivery: ClaimedDelivery): ReturnedDelivery => ({ ...delivery, isUnsendable: false })
 
 /** Of an attempt, before its outcome. Its receiver is named nowhere in it: where merchants listen is theirs to tell. */
 function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {

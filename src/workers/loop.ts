@@ -7,7 +7,7 @@ export interface LoopOptions {
   readonly name: string
   /** Pause after a turn that found nothing to do. */
   readonly idleMs: number
-  /** The pause after a turn that failed; half a second unless told, and twice as long behind each further one. */
+  /** The pause after a turn that failed, whoever wakes it; half a second unless told, and twice as long behind each further one. */
   readonly failureMsMin?: number
   /** The longest of these; ten seconds unless told. */
   readonly failureMsMax?: number
@@ -93,7 +93,10 @@ export function startLoop(options: LoopOptions): Loop {
           { loop: options.name, failures, err: error },
           `a turn of the ${options.name} loop failed; it goes on`,
         )
-        await pauseUntilWoken(backoffMs(failures, { firstMs, maxMs }))
+        // However often it is woken, what keeps failing is not tried in one breath.
+        await pause(firstMs, stopping.signal)
+        const restMs = backoffMs(failures, { firstMs, maxMs }) - firstMs
+        if (restMs > 0) await pauseUntilWoken(restMs)
       }
     }
   })()

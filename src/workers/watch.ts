@@ -15,7 +15,7 @@ import type { Gateway } from '../flows/gateway.ts'
 import { checkEther } from '../flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../flows/watching/observe-chain.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { type Loop, startLoop } from './loop.ts'
+import { type Loop, restAfter, startLoop } from './loop.ts'
 
 /** A comparison is due once a day, or after blocks were lost: nobody waits for its first page. */
 const ETHER_CHECK_IDLE_MS = 5 * SECOND_MS
@@ -41,6 +41,8 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
     idleMs,
     // Who waits for the lead looks for it meanwhile.
     failureMsMin: 2 * idleMs,
+    // Whoever has a test key can wake it as often as he likes.
+    ...(isSimulated(port.chain) && { restMs: restAfter }),
     log: gateway.log,
     async turn(signal) {
       try {

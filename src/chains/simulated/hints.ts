@@ -1,4 +1,4 @@
-/** Hints inside one process: something happened on a simulated chain and is committed. */
+/** Hints from whoever runs beside the watchers: something happened on a simulated chain and is committed. */
 import { EventEmitter } from 'node:events'
 import type { SimulatedChainName } from './network.ts'
 

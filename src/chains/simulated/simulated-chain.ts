@@ -21,7 +21,7 @@ import {
   type SimulatedStorage,
   type SimulatedTransaction,
 } from './chain-store.ts'
-import { hints } from './hints.ts'
+import { hintAt, hints } from './hints.ts'
 import {
   ASSETS_OF_ACCOUNTS,
   lookupOf,
@@ -90,7 +90,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
 
     async broadcast(rawTransaction) {
       const outcome = await change((store) => accept(store, rawTransaction))
-      if (outcome.kind === 'accepted') hints.emit(chain)
+      if (outcome.kind === 'accepted') hintAt(chain)
       return outcome
     },
 

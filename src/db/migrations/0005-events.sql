@@ -44,6 +44,7 @@ create index webhook_endpoints_ill on webhook_endpoints (account_id, id)
   where deleted_at is null and (failing_since is not null or disabled_reason is not null);
 create index webhook_endpoints_created on webhook_endpoints (account_id, created_at desc, id desc) where deleted_at is null;
 
+-- Pages have room for another version of each row, and no index has `leased_until`: a claim writes that version, and no index.
 create table deliveries (
   account_id uuid not null,
   id uuid not null,
@@ -63,14 +64,14 @@ create table deliveries (
   foreign key (account_id, endpoint_id) references webhook_endpoints (account_id, id),
   check ((status = 'pending') = (due_at is not null)),
   check (leased_until is null or status = 'pending')
--- No index has the lease, and pages have room for another version of each row: a claim writes that, and no index.
 ) with (fillfactor = 50);
 -- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
 create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
 create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
 -- The one status that no other index has, and hardly any delivery.
 create index deliveries_cancelled on deliveries (account_id, endpoint_id, id desc) where status = 'cancelled';
--- Beginning with the event: before it has counted the rows, PostgreSQL takes an index that begins with the account for any other.
+-- Beginning with the event: else PostgreSQL would look for a row's id in this index, the newest that begins with the account, until it
+-- has counted the rows.
 alter table deliveries add primary key (account_id, id), add unique (event_id, account_id, endpoint_id);
 -- What met no good answer, of all merchants and of one or his endpoint, for who runs Beck. What succeeds at once is in neither.
 create index deliveries_ill on deliveries (created_at desc, id desc, status)

@@ -6,7 +6,7 @@ import test, { after } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { call, testApp, testKey, testMerchant } from '../../../test/api.ts'
 import { testGateway } from '../../../test/gateway.ts'
-import { showId } from '../../core/ids.ts'
+import { readId, showId } from '../../core/ids.ts'
 import { openDatabase } from '../../db/database.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { disableWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
@@ -114,7 +114,10 @@ test('a delivery is sent again under the same event id, whatever became of it', 
   const ids = received.filter(({ id }) => id === delivered.event_id)
   assert.equal(ids.length, 2)
 
-  await db.query(`update deliveries set attempts = 12, attempts_before = 2, status = 'failed', due_at = null`)
+  await db.query(
+    `update deliveries set attempts = 12, attempts_before = 2, status = 'failed', due_at = null, leased_until = null where endpoint_id = $1`,
+    [readId('whk', endpoint.id)],
+  )
   status = 500
   await post(path)
   const [retried] = (await deliveries(endpoint.id, ([first]) => first === 'pending')).items

@@ -152,16 +152,22 @@ async function showTransaction(visit: Visit): Promise<FastifyReply> {
  * Sends what is still missing, on test pages: confirmed at once, or as a wallet sends it, which the chain's own blocks
  * confirm.
  */
-export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId, fields: Form): Promise<void> {
+export async function simulatePayment(gateway: Gateway, id: SessionId, fields: Form): Promise<void> {
+  if (await gateway.db.transaction((tx) => sendMissing(gateway, tx, id, fields))) gateway.wake('sandbox')
+}
+
+/** @returns Whether anything was missing. */
+async function sendMissing(gateway: Gateway, tx: Tx, id: SessionId, fields: Form): Promise<boolean> {
   const { checkout, moment } = (await readCheckoutPage(gateway, tx, id)) ?? {}
   const { account, payment } = checkout ?? {}
-  if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
+  if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return false
   // A part may be there already, and the rest of it on its way.
   const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
-  if (missing <= 0n) return
+  if (missing <= 0n) return false
   const amount = formatAmount(missing, payment.asset)
   const confirmations = fields.get('confirmations') === '0' ? 0 : payment.requiredConfirmations
   await payInSandbox(tx, account, payment.id, { amount, confirmations })
+  return true
 }
 
 /** By the ends of their paths. */
@@ -169,7 +175,7 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
   coin: takeCoin,
   'refund-address': takeRefundAddress,
   receipt: takeReceipt,
-  simulate: changing(simulatePayment, ({ gateway }) => gateway.wake('sandbox')),
+  simulate: leadingBack(({ gateway, request, id }) => simulatePayment(gateway, id, request.body as Form)),
   cancel: changing((_gateway, tx, id) => cancelCheckout(tx, id)),
   reopen: changing((_gateway, tx, id) => reopenCheckout(tx, id)),
   unsent: changing((_gateway, tx, id) => dropSentTransaction(tx, id)),
@@ -180,20 +186,18 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
   }),
 }
 
-/**
- * A form that changes where the checkout stands, and leads back to its page whatever that shows by now.
- *
- * @param committed - Called when the change is.
- */
-function changing(
-  act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>,
-  committed?: (visit: Visit) => void,
-) {
+/** A form that changes where the checkout stands. */
+function changing(act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>) {
+  return leadingBack(({ gateway, request, id }) =>
+    gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form)),
+  )
+}
+
+/** What a form does, and the way back to its page, whatever that shows by now. */
+function leadingBack(act: (visit: Visit) => Promise<void>) {
   return async (visit: Visit): Promise<FastifyReply> => {
-    const { gateway, request, id } = visit
     try {
-      await gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form))
-      committed?.(visit)
+      await act(visit)
     } catch (error) {
       if (meaningOf(error) !== 'page') throw error
     }

@@ -104,7 +104,7 @@ export function registerPointsOfSale(
   scope.post(
     '/pos/:id/sales/:session/simulate',
     selling(async (at, id) => {
-      await gateway.db.transaction((tx) => simulatePayment(gateway, tx, id, at.request.body as Form))
+      await simulatePayment(gateway, id, at.request.body as Form)
       return goBack(at, salePath(id))
     }),
   )
