@@ -77,7 +77,7 @@ test('before PostgreSQL has counted, no worker walks through a whole table, nor 
   for (const [, plan] of locking) {
     assert.match(
       plan,
-      /Index Scan using deliveries_pkey on deliveries d.*\n.*Index Cond.*\n.*Filter: .*(due_at|leased_until)/,
+      /Index Scan using deliveries_pkey on deliveries d.*\n.*Index Cond.*\n.*Filter: .*leased_until/,
     )
   }
   const walked = [...plans].filter(([, plan]) => LARGE.some((table) => walks(plan, table)))

@@ -13,6 +13,26 @@ const LEASE_SECONDS = 60
 /** A condition on a row `d`: no worker has it. */
 export const IS_FREE = '(d.leased_until is null or d.leased_until <= now())'
 
+/** Of a row `d`: null when no attempt will follow; while one runs, when its lease ends. */
+export const NEXT_ATTEMPT_AT = 'greatest(d.due_at, d.leased_until)'
+
+/**
+ * A recursive common table expression: account and endpoint of each queue that has anything. An index has no "distinct", so it steps
+ * through `deliveries_queue` from endpoint to endpoint, by one probe each.
+ */
+export const QUEUES = `queues as (
+       (select account_id, endpoint_id from deliveries where status = 'pending'
+        order by account_id, endpoint_id limit 1)
+       union all
+       select n.account_id, n.endpoint_id
+       from queues q
+       cross join lateral (
+         select account_id, endpoint_id from deliveries
+         where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
+         order by account_id, endpoint_id limit 1
+       ) n
+     )`
+
 export interface ClaimedDelivery {
   readonly accountId: AccountId
   readonly id: DeliveryId
@@ -48,9 +68,8 @@ export interface ClaimOptions {
  * Claims due deliveries, fairly: those accounts first that have the fewest in flight, and of theirs those endpoints, so
  * that a merchant whose receivers are slow or dead, however many he has, takes free places last, and never all.
  *
- * The plan steps through `deliveries_queue` from endpoint to endpoint (an index has no "distinct", the recursion is
- * one probe each) and reads the head of each queue only: past what workers have, and no further than its account has places. A single
- * `order by due_at limit n` is faster with one endpoint, but reads a whole backlog of millions to find the one behind it
+ * The plan steps from queue to queue ({@link QUEUES}) and reads the head of each only: past what workers have, and no further than its
+ * account has places. A single `order by due_at limit n` is faster with one endpoint, but reads a whole backlog of millions to find the one behind it
  * that may be sent.
  *
  * What is due is pending: saying so again of the rows that are locked would have PostgreSQL look for each in the queue, by probes of
@@ -66,18 +85,7 @@ export interface ClaimOptions {
  */
 export async function claimDeliveries(db: Queryable, options: ClaimOptions): Promise<ClaimedDelivery[]> {
   const { rows } = await db.query<ClaimedDelivery & { status: string }>(
-    `with recursive queues as (
-       (select account_id, endpoint_id from deliveries where status = 'pending'
-        order by account_id, endpoint_id limit 1)
-       union all
-       select n.account_id, n.endpoint_id
-       from queues q
-       cross join lateral (
-         select account_id, endpoint_id from deliveries
-         where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
-         order by account_id, endpoint_id limit 1
-       ) n
-     ), heads as (
+    `with recursive ${QUEUES}, heads as (
        select head.account_id, head.id, head.due_at, coalesce(busy.in_flight, 0) + head.rank as endpoint_rank
        from queues q
        join webhook_endpoints w on w.account_id = q.account_id and w.id = q.endpoint_id

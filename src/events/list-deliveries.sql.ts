@@ -6,6 +6,7 @@ import type { Queryable, Tx } from '../db/database.ts'
 import { leastIdAt } from '../db/least-id.ts'
 import { COUNTED_MAX, listOf, type Page } from '../db/list.ts'
 import { type Filter, instantBound, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
+import { NEXT_ATTEMPT_AT } from './deliveries.sql.ts'
 import type { EventType } from './event.ts'
 import { SENT_AGAIN } from './recover-deliveries.sql.ts'
 import { isSampleCause } from './sample-event.sql.ts'
@@ -59,7 +60,7 @@ const made = (comparison: '>=' | '<'): Filter => {
 const { page: readDeliveries } = listOf<Delivery>({
   from: 'deliveries d',
   columns: `d.id, d.event_id as "eventId", ${ofEvent('e.type')} as "eventType",
-    ${ofEvent(isSampleCause('e.cause'))} as "isSample", d.status, greatest(d.due_at, d.leased_until) as "nextAttemptAt",
+    ${ofEvent(isSampleCause('e.cause'))} as "isSample", d.status, ${NEXT_ATTEMPT_AT} as "nextAttemptAt",
     d.created_at as "createdAt", d.finished_at as "finishedAt",
     coalesce((
       select json_agg(json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,

@@ -111,7 +111,7 @@ class Deliverer {
 
   async stop(): Promise<void> {
     await this.#loop.stop()
-    this.#returned.push(...this.#ready.splice(0).map(({ delivery }) => unsent(delivery)))
+    for (const { delivery } of this.#ready.splice(0)) this.#giveUp(delivery)
     const patience = setTimeout(() => this.#cut.abort(), this.#drainMs)
     await Promise.all(this.#running.values())
     clearTimeout(patience)
@@ -145,8 +145,10 @@ class Deliverer {
     for (const delivery of claimed) places.take(delivery)
     // UUIDv7: in the order in which the events happened.
     claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
-    if (signal.aborted) this.#returned.push(...claimed.map(unsent))
-    else for (const delivery of claimed) this.#admit(delivery)
+    for (const delivery of claimed) {
+      if (signal.aborted) this.#giveUp(delivery)
+      else this.#admit(delivery)
+    }
     const hasMore = claimed.length === limit
     const isFull = (delivery: ClaimedDelivery) => places.isFull(delivery)
     this.#isCrowded = hasMore || this.#returned.length > 0 || [...underway, ...claimed].some(isFull)
@@ -171,8 +173,7 @@ class Deliverer {
         else await this.#attempt(delivery)
       } catch (error) {
         // Sending never throws; what does is a secret that does not open. It is due again in a minute, and the log repeats it.
-        this.#returned.push({ ...delivery, isUnsendable: true })
-        this.#isCrowded = true
+        this.#giveUp(delivery, { isUnsendable: true })
         this.#gateway.log.error(
           { err: error, delivery: delivery.id, endpointId },
           'a delivery could not be attempted',
@@ -236,8 +237,8 @@ class Deliverer {
     }, GATHER_MS)
   }
 
-  #giveUp(delivery: ClaimedDelivery): void {
-    this.#returned.push(unsent(delivery))
+  #giveUp(delivery: ClaimedDelivery, { isUnsendable } = { isUnsendable: false }): void {
+    this.#returned.push({ ...delivery, isUnsendable })
     this.#isCrowded = true
   }
 
@@ -252,8 +253,6 @@ class Deliverer {
     }
   }
 }
-
-const unsent = (delivery: ClaimedDelivery): ReturnedDelivery => ({ ...delivery, isUnsendable: false })
 
 /** Of an attempt, before its outcome. Its receiver is named nowhere in it: where merchants listen is theirs to tell. */
 function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {

@@ -54,6 +54,34 @@ test('a loop that rests between turns is woken as often as anybody likes, and do
   }
 })
 
+test('what fails is not tried in one breath, however often it is woken; a wake ends what its pause has become longer by', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  syncBuiltinESMExports()
+  try {
+    let turns = 0
+    const turn = async () => {
+      turns += 1
+      throw new Error('the node is away')
+    }
+    const loop = startLoop({ name: 'any', idleMs: 60_000, log: SILENT, turn })
+    const passes = async (ms: number) => {
+      loop.wake()
+      mock.timers.tick(ms)
+      await setImmediate()
+      return turns
+    }
+    await setImmediate()
+    assert.equal(await passes(499), 1)
+    assert.equal(await passes(1), 2)
+    assert.equal(await passes(499), 2)
+    assert.equal(await passes(1), 3, 'unless woken, it would wait for a second by now')
+    await loop.stop()
+  } finally {
+    mock.timers.reset()
+    syncBuiltinESMExports()
+  }
+})
+
 /** How many turns a loop has begun at the end of each second, when every one fails. */
 async function turnsBySecond(
   start: (turn: () => Promise<never>) => Loop,

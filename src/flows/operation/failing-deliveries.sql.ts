@@ -7,6 +7,7 @@ import { type AccountId, type DeliveryId, readId, type WebhookEndpointId } from 
 import type { Queryable } from '../../db/database.ts'
 import { type Page, type WholeList, wholeListOf } from '../../db/list.ts'
 import { exactId, exactText, type Filter, type ListQuery, oneOf, substring } from '../../db/list-filters.ts'
+import { NEXT_ATTEMPT_AT } from '../../events/deliveries.sql.ts'
 import type { DisabledReason } from '../../events/delivery.ts'
 import type { EventType } from '../../events/event.ts'
 
@@ -87,7 +88,7 @@ const DELIVERIES: WholeList = {
     join accounts a on a.id = d.account_id join events e on e.account_id = d.account_id and e.id = d.event_id
     left join delivery_attempts l on l.account_id = d.account_id and l.delivery_id = d.id and l.number = d.attempts`,
   columns: `d.id, ${OF_MERCHANT}, d.endpoint_id as "endpointId", e.type as "eventType", d.status, d.attempts,
-    l.response_status as "responseStatus", l.error, greatest(d.due_at, d.leased_until) as "nextAttemptAt", d.created_at as "createdAt",
+    l.response_status as "responseStatus", l.error, ${NEXT_ATTEMPT_AT} as "nextAttemptAt", d.created_at as "createdAt",
     w.deleted_at is not null as "isDeleted"`,
   account: null,
   id: 'd.id',

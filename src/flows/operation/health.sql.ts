@@ -1,7 +1,7 @@
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { oneRow } from '../../db/rows.ts'
-import { IS_FREE } from '../../events/deliveries.sql.ts'
+import { IS_FREE, QUEUES } from '../../events/deliveries.sql.ts'
 import type { DeliveryTotal } from '../../events/delivery-totals.sql.ts'
 
 export interface Backlog {
@@ -45,18 +45,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
   type Unswept = { chain: ChainName; asset: Asset; atoms: string }
   const { unswept, ...rest } = await oneRow<Omit<Backlog, 'unswept'> & { unswept: Unswept[] }>(
     db,
-    `with recursive queues as (
-       (select account_id, endpoint_id from deliveries where status = 'pending'
-        order by account_id, endpoint_id limit 1)
-       union all
-       select n.account_id, n.endpoint_id
-       from queues q
-       cross join lateral (
-         select account_id, endpoint_id from deliveries
-         where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
-         order by account_id, endpoint_id limit 1
-       ) n
-     )
+    `with recursive ${QUEUES}
      select
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
         order by chain, asset), '[]') from freezes) as frozen,
