@@ -1,5 +1,5 @@
 /**
- * Every page of the dashboard for the owner of a merchant who has half of ten million payments, spread over a year.
+ * Every page of the dashboard for the owner of a merchant who has ten million payments, spread over a year.
  *
  *   node bench/dashboard-pages.ts [payments]
  *
@@ -8,22 +8,18 @@
  * the script 10 kB.
  */
 import assert from 'node:assert/strict'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import type { Account } from '../src/accounts/account.ts'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { newId, showId } from '../src/core/ids.ts'
-import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
-import { startCluster } from '../src/db/embedded/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
+import type { Database, Queryable } from '../src/db/database.ts'
 import { createPayment } from '../src/flows/payments/create-payment.ts'
 import { buildApp } from '../src/http/app.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRETS } from '../test/wallet.ts'
-import { benchFolder } from './folder.ts'
-import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { dayAgo, openFilledShop } from './filled-shop.ts'
 import { median } from './median.ts'
 
 const PAGE_MS_MAX = 100
@@ -33,8 +29,6 @@ const PAGE_BYTES_MAX = 15_000
 const SCRIPT_BYTES_MAX = 10_000
 const TIMES = 9
 const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
-const CUSTOMERS = Math.max(1, Math.floor(PAYMENTS / 30))
-const YEAR_S = 365 * 24 * 3_600
 
 /** What is asked of the lists and of the search, beside each page as it is. */
 const ASKED = [
@@ -79,14 +73,9 @@ interface Worst {
   readonly scriptBytes: number
 }
 
-const folder = await benchFolder()
-const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
+const shop = await openFilledShop(PAYMENTS, { connectionsMax: 6 })
 try {
-  const plain = openDatabase({ url: cluster.url('postgres'), connectionsMax: 6 })
-  await migrate(plain)
-  const draft = { name: 'Shop', email: 'a@b.example', mode: 'test', currency: 'USD' } as const
-  const account = await insertAccount(plain, draft)
-  await fill(plain, account)
+  const { db: plain, account } = shop
   await fillTestWallets(plain, { freshPerChain: 8 })
   const timed = watch(plain)
   const gateway = gatewayOn(timed.db, TEST_SECRETS)
@@ -117,28 +106,8 @@ try {
   )
   process.exitCode = good ? 0 : 1
   await app.close()
-  await plain.close()
 } finally {
-  await cluster.stop()
-  await rm(folder, { recursive: true, force: true })
-}
-
-async function fill(db: Database, account: Account): Promise<void> {
-  await fillPayments(db, account.id, {
-    payments: PAYMENTS,
-    otherEvery: 2,
-    at: `now() - make_interval(secs => (${PAYMENTS} - n) * ${YEAR_S / PAYMENTS}::float8)`,
-    isSold: true,
-    customers: CUSTOMERS,
-  })
-  await db.query(
-    `update customers c set order_count = s.n, total_spent_minor = s.spent
-     from (select account_id, customer_id, count(*) as n, sum(spent_minor) as spent from payments
-       where spent_minor is not null and customer_id is not null group by 1, 2) s
-     where c.account_id = s.account_id and c.id = s.customer_id`,
-  )
-  await fillLogs(db, account.id, Math.floor(PAYMENTS / 10))
-  for (const table of ['customers', 'api_requests', 'events']) await db.query(`vacuum (analyze) ${table}`)
+  await shop.close()
 }
 
 async function measure(app: FastifyInstance, timed: Timed, account: Account, cookie: string): Promise<Worst> {
@@ -218,10 +187,6 @@ function watch(db: Database): Timed {
 
 async function gzipped(name: string): Promise<number> {
   return gzipSync(await readFile(new URL(`../web/built/${name}`, import.meta.url))).length
-}
-
-function dayAgo(days: number): string {
-  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 }
 
 function line(name: string, cells: readonly string[]): string {

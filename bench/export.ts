@@ -8,17 +8,13 @@
  * tenth of the way and the end than {@link GROWTH_MB_MAX}, whoever many rows there are.
  */
 import assert from 'node:assert/strict'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../src/accounts/account.ts'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
-import { type Database, openDatabase } from '../src/db/database.ts'
-import { startCluster } from '../src/db/embedded/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
+import type { Database } from '../src/db/database.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
-import { benchFolder } from './folder.ts'
-import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { openFilledShop } from './filled-shop.ts'
 import { startBeck } from './started-beck.ts'
 
 const GROWTH_MB_MAX = 40
@@ -34,19 +30,14 @@ const PAGES = [
   ['events', 'events'],
 ] as const
 
-const folder = await benchFolder()
-const cluster = await startCluster({ dataDir: join(folder, 'pg'), settings: BULK_SETTINGS })
+const shop = await openFilledShop(PAYMENTS, { connectionsMax: 2 })
 try {
-  const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })
-  await migrate(db)
-  const draft = { name: 'Shop', email: 'a@b.example', mode: 'test', currency: 'USD' } as const
-  const account = await insertAccount(db, draft)
-  await fill(db, account)
+  const { db, account } = shop
   const { token } = await signedIn(db, { account, role: 'owner' })
-  const beck = await startBeck(
-    { DATABASE_URL: cluster.url('postgres'), BECK_DATA_DIR: join(folder, 'beck') },
-    ['--role', 'api'],
-  )
+  const beck = await startBeck({ DATABASE_URL: shop.url, BECK_DATA_DIR: join(shop.folder, 'beck') }, [
+    '--role',
+    'api',
+  ])
   const asked = { url: new URL(homeOf(account), beck.url).href, cookie: `beck=${token}`, pid: beck.pid }
   let worst = 0
   for (const [page, table] of PAGES)
@@ -58,23 +49,8 @@ try {
   )
   process.exitCode = good ? 0 : 1
   await beck.stop()
-  await db.close()
 } finally {
-  await cluster.stop()
-  await rm(folder, { recursive: true, force: true })
-}
-
-/** As many payments of this merchant as were asked for, and a ninth as many of another; a tenth as many requests and events. */
-async function fill(db: Database, account: Account): Promise<void> {
-  const payments = Math.ceil((PAYMENTS * 10) / 9)
-  await fillPayments(db, account.id, {
-    payments,
-    otherEvery: 10,
-    at: `now() - make_interval(secs => ${payments} - n)`,
-    isSold: true,
-    customers: Math.max(1, Math.floor(PAYMENTS / 30)),
-  })
-  await fillLogs(db, account.id, Math.floor(PAYMENTS / 10))
+  await shop.close()
 }
 
 interface Asked {

@@ -7,16 +7,11 @@
  * Rows and totals must be the same before anything is printed. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { AccountId } from '../src/core/ids.ts'
-import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
-import { startCluster } from '../src/db/embedded/embedded.ts'
+import type { Database, Queryable } from '../src/db/database.ts'
 import type { ListQuery } from '../src/db/list-filters.ts'
-import { migrate } from '../src/db/migrate.ts'
 import { listPayments } from '../src/payments/list-payments.sql.ts'
-import { benchFolder } from './folder.ts'
-import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
+import { dayAgo, openFilledShop } from './filled-shop.ts'
 
 const RATIO_MAX = 3
 /** Of any page. */
@@ -24,10 +19,12 @@ const PAGE_MS_MAX = 50
 /** A part of an email is looked for in all customers (docs/decisions/0013-lists.md). */
 const WALKED = new Set(['part of an email', 'a rare email'])
 const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
-/** Pages of 25; nine tenths of the payments are the merchant's. */
-const LAST = Math.floor((PAYMENTS * 0.9) / 25)
+/** Pages of 25. */
+const LAST = Math.floor(PAYMENTS / 25)
 const MIDDLE = Math.floor(LAST / 2)
-const CUSTOMERS = Math.max(1, Math.floor(PAYMENTS / 30))
+/** The middle of what half a year has. */
+const QUARTER = Math.max(1, Math.floor(LAST / 4))
+const [HALF_A_YEAR_AGO, A_DAY_LATER] = [dayAgo(183), dayAgo(182)]
 const COLUMNS = 'id, status, asset, net_minor, fiat_currency, reference, created_at'
 
 /** What is asked, and the plainest SQL for it. `$1` is the account. */
@@ -53,8 +50,8 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
   ],
   [
     'a day',
-    { start_date: '2026-01-02', end_date: '2026-01-03' },
-    "and created_at >= '2026-01-02Z' and created_at < '2026-01-03Z'",
+    { start_date: HALF_A_YEAR_AGO, end_date: A_DAY_LATER },
+    `and created_at >= '${HALF_A_YEAR_AGO}Z' and created_at < '${A_DAY_LATER}Z'`,
     'created_at desc, id desc',
   ],
   [
@@ -93,34 +90,18 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
   ],
   [
     'a range of dates, the middle by total',
-    { sort: 'total', start_date: '2026-01-02', page: MIDDLE },
-    "and created_at >= '2026-01-02Z'",
+    { sort: 'total', start_date: HALF_A_YEAR_AGO, page: QUARTER },
+    `and created_at >= '${HALF_A_YEAR_AGO}Z'`,
     'net_minor desc, created_at desc, id desc',
-    (MIDDLE - 1) * 25,
+    (QUARTER - 1) * 25,
   ],
   ['sorted by status', { sort: 'status' }, '', 'status desc, created_at desc, id desc'],
   ['sorted by asset', { sort: 'asset', order: 'asc' }, '', 'asset, created_at, id'],
 ]
 
-const folder = await benchFolder()
-const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
+const shop = await openFilledShop(PAYMENTS, { connectionsMax: 2 })
 try {
-  const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })
-  await migrate(db)
-  const account = await insertAccount(db, {
-    name: 'Shop',
-    email: 'a@b.example',
-    mode: 'test',
-    currency: 'USD',
-  })
-  // A payment a second; a tenth of another merchant.
-  await fillPayments(db, account.id, {
-    payments: PAYMENTS,
-    otherEvery: 10,
-    at: "timestamptz '2026-01-01Z' + make_interval(secs => n)",
-    isSold: false,
-    customers: CUSTOMERS,
-  })
+  const { db, account } = shop
   const heads = ['rows', 'direct', 'ratio', 'total', 'plain count']
   process.stdout.write(line('list of payments', heads))
   let [worst, slowest] = [0, 0]
@@ -161,10 +142,8 @@ try {
       `(at most ${PAGE_MS_MAX}): ${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1
-  await db.close()
 } finally {
-  await cluster.stop()
-  await rm(folder, { recursive: true, force: true })
+  await shop.close()
 }
 
 interface Statement {

@@ -301,6 +301,6 @@ test('what can not be signed waits for a minute behind all others, and keeps nob
          and due_at > now()`,
       [broken.id],
     )
-    return rowCount === 3 || null
+    return rowCount === 4 || null
   })
 })
