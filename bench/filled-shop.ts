@@ -29,7 +29,7 @@ export interface FilledShop {
 }
 
 /**
- * So many payments of one merchant, six in ten settled, and a ninth as many of another; a thirtieth as many customers, who
+ * So many payments of one merchant, five in nine settled, and a ninth as many of another; a thirtieth as many customers, who
  * wrote their emails on a third; a tenth as many requests and events.
  */
 export async function openFilledShop(
@@ -97,7 +97,6 @@ async function fill(url: string, payments: number): Promise<void> {
     payments: all,
     otherEvery: 10,
     at: `now() - make_interval(secs => (${all} - n) * ${YEAR_S / all}::float8)`,
-    isSold: true,
     customers: Math.max(1, Math.floor(payments / 30)),
   })
   await db.query(

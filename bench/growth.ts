@@ -122,7 +122,6 @@ async function fill({ name, db, payments, accountId, endpointId }: Side): Promis
     payments,
     otherEvery: OTHER_EVERY,
     at,
-    isSold: true,
     customers: Math.max(PAGE_SIZE, Math.floor(payments / 30)),
     isUneven: true,
   })

@@ -13,9 +13,8 @@ export const BULK_SETTINGS = [
   'work_mem=16MB',
 ]
 
-const OPEN =
-  "array['pending','expired','expired','cancelled','pending','expired','expired','expired','underpaid','failed']"
-const SOLD =
+/** Six in ten are settled. */
+const STATES =
   "array['completed','expired','completed','completed','completed','cancelled','expired','completed','underpaid','completed']"
 
 export interface Bulk {
@@ -24,8 +23,6 @@ export interface Bulk {
   readonly otherEvery: number
   /** When the n-th was made. */
   readonly at: string
-  /** Six in ten are settled; else none is. */
-  readonly isSold: boolean
   readonly customers: number
   /**
    * One in two hundred, made one behind the other in the midst of all: failed, as no other is where they are sold, and of amounts above
@@ -137,7 +134,7 @@ export async function fillLists(
   )
 }
 
-const insertOf = ({ payments, otherEvery, at, isSold, isUneven }: Bulk): string => `
+const insertOf = ({ payments, otherEvery, at, isUneven }: Bulk): string => `
   insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
     quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
     settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
@@ -155,4 +152,4 @@ const insertOf = ({ payments, otherEvery, at, isSold, isUneven }: Bulk): string 
     lateral (select ${isUneven ? `n >= ${Math.floor(0.45 * payments)} and n < ${Math.floor(0.455 * payments)}` : 'false'} as is_odd) odd,
     lateral (select ${at} as at, n * 7919 % $5::bigint as k,
       990 + n * 7907 % 100000 + case when is_odd then 5000000 else 0 end as net,
-      case when is_odd then 'failed' else (${isSold ? SOLD : OPEN})[1 + (n * 7919 % 10)] end as status) t`
+      case when is_odd then 'failed' else (${STATES})[1 + (n * 7919 % 10)] end as status) t`

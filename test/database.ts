@@ -11,9 +11,9 @@ export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
 /** The run's PostgreSQL. */
 export interface TestCluster {
-  /** Connection string over TCP, as a Beck has it. */
+  /** Connection string over TCP, as a Beck has it with `DATABASE_URL`. */
   readonly url: string
-  /** Folder of its Unix socket, which takes a fifth less of a processor: what tests themselves ask by. */
+  /** Folder of its Unix socket, which takes less of a processor: what tests themselves ask by. */
   readonly sockets: string
 }
 

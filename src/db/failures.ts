@@ -71,8 +71,14 @@ export class Unreachable extends OutsideFailure {
 export const isOfBrokenConnection = (error: unknown): boolean =>
   error instanceof Unreachable && !isOfNoConnection(error.cause)
 
+/** Where a connection string leads, for people: the folder of a socket, or an address. */
+const placeOf = (url: string): string => {
+  const [, folder] = /[?&]host=(%2f[^&]*|\/[^&]*)/i.exec(url) ?? []
+  return folder ? `its socket in ${decodeURIComponent(folder)}` : withoutCredentials(url)
+}
+
 const unreachable = (url: string, cause: unknown): Unreachable =>
-  new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
+  new Unreachable(verdictOf(cause) ?? `PostgreSQL at ${placeOf(url)} is not reachable`, {
     cause,
     retryable: true,
   })
@@ -83,7 +89,7 @@ export function failureOf(url: string, cause: unknown): unknown {
   if (!isLockedOut(cause)) return cause
   const why = cause instanceof Error ? cause.message : ''
   return new OutsideFailure(
-    `PostgreSQL at ${withoutCredentials(url)} does not let Beck in (${why}); correct DATABASE_URL`,
+    `PostgreSQL at ${placeOf(url)} does not let Beck in (${why}); correct DATABASE_URL`,
     { cause, retryable: false },
   )
 }

@@ -192,18 +192,24 @@ test("PostgreSQL is given nothing of Beck's environment: who rules a database ca
   assert.doesNotMatch(environment, /BECK_/)
 })
 
-test('a stale pid file that names a living stranger neither stops the start nor harms the stranger', async () => {
-  const dataDir = await folder()
-  await (await startCluster({ dataDir, settings })).stop()
-  // As an operator's shell that looks into the cluster's folder.
-  const stranger = spawn('sleep', ['600'], { stdio: 'ignore', cwd: join(dataDir, 'pg') })
-  atEnd(() => stranger.kill())
-  const pidFile = [stranger.pid, join(dataDir, 'pg'), 1, 5432, '', '127.0.0.1', '', 'ready', '']
-  await writeFile(join(dataDir, 'pg/postmaster.pid'), pidFile.join('\n'))
-  const cluster = await startCluster({ dataDir, settings })
-  await cluster.stop()
-  assert.equal(stranger.exitCode ?? stranger.signalCode, null)
-})
+for (const stale of [['postmaster.pid', 'lock'], ['postmaster.pid'], ['lock']])
+  test(`a stale ${stale.join(' and ')} that names a living stranger neither stops the start nor harms him`, async () => {
+    const dataDir = await folder()
+    const pgData = join(dataDir, 'pg')
+    await (await startCluster({ dataDir, settings })).stop()
+    // As an operator's shell that looks into the cluster's folder. PostgreSQL takes processes of its own user alone for its like.
+    const { uid, gid } = await stat(pgData)
+    const stranger = spawn('sleep', ['600'], { stdio: 'ignore', cwd: pgData, uid, gid })
+    atEnd(() => stranger.kill())
+    const { port } = JSON.parse(await readFile(join(dataDir, 'database.json'), 'utf8'))
+    const pidFile = [stranger.pid, pgData, 1, port, pgData, '127.0.0.1', '', 'ready', '']
+    for (const name of stale)
+      await writeFile(join(pgData, name === 'lock' ? `.s.PGSQL.${port}.lock` : name), pidFile.join('\n'))
+    const cluster = await startCluster({ dataDir, settings })
+    assert.equal(new URL(cluster.url('postgres')).port, String(port))
+    await cluster.stop()
+    assert.equal(stranger.exitCode ?? stranger.signalCode, null)
+  })
 
 // Root alone may have a checkout that PostgreSQL, never run as root, cannot enter.
 if (process.getuid?.() === 0) {

@@ -3,22 +3,23 @@
  * has one owner at a time (directory-lock.ts); what an owner that was killed left running is ended first.
  */
 import { randomBytes, randomInt } from 'node:crypto'
-import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { conflict, InvariantBroken, unavailable } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
 import { type Log, SILENT } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
 import { as, type ClusterLocation, execute, locateCluster, SHARED_HOME } from './cluster-location.ts'
+import { answers, NO_SOCKET, socketQuery, socketSetting } from './cluster-socket.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
 import { stopOrphans, superviseServer } from './postmaster.ts'
 import { DATABASE, makeRoles, newPasswords, type Passwords, USERS, type User } from './roles.ts'
 
 export interface Cluster {
-  /** Connection string of a database in this cluster, as the superuser: not for Beck itself. */
+  /** Connection string of a database in this cluster, as the superuser, over loopback: not for Beck itself. */
   url(database: string): string
-  /** Of Beck's own database, as one of its roles. */
+  /** Of Beck's own database, as one of its roles; over the cluster's socket where it has one. */
   urlAs(user: User): string
   /** The server's process; null while there is none. */
   pid(): number | null
@@ -86,20 +87,18 @@ async function start(
 ): Promise<Cluster> {
   await writeAccess(options.dataDir, { ...access, port: null })
   let port = access.port !== null && (await isFree(access.port)) ? access.port : await freePort()
+  let socket = socketSetting(location.pgData)
   for (let attempt = 1; ; attempt++) {
     const launch = {
       location,
-      settings: [...serverSettings(port), ...(options.settings ?? [])],
+      settings: [...serverSettings(port), socket, ...(options.settings ?? [])],
       logFile: join(resolve(options.dataDir), 'postgres.log'),
     }
     try {
       const starting = superviseServer(launch, options.log ?? SILENT)
       options.underway?.()
       const server = await starting
-      const urls = urlsOf(access, port)
-      const makes = options.roles === true && !access.roles
-      if (makes) await makeRoles(urls.url, access.passwords).catch(stopFirst(server))
-      await writeAccess(options.dataDir, { ...access, ...(makes ? { roles: true } : {}), port })
+      const urls = await announce(options, location, access, port).catch(stopFirst(server))
       return {
         ...urls,
         pid: server.pid,
@@ -109,18 +108,33 @@ async function start(
         },
       }
     } catch (error) {
+      const isOf = (trouble: RegExp) => attempt < PORT_TRIES_MAX && trouble.test(String(error))
+      // Not every disk knows sockets.
+      if (isOf(/could not create any Unix-domain sockets/)) socket = NO_SOCKET
       // Somebody took the port since we looked.
-      if (attempt === PORT_TRIES_MAX || !/could not bind|Address already in use/.test(String(error)))
-        throw error
-      port = await freePort()
+      else if (isOf(/could not bind|Address already in use/)) port = await freePort()
+      else throw error
     }
   }
+}
+
+/** Of a server that is ready: its roles are made, and tools find it. */
+async function announce(
+  options: ClusterOptions,
+  location: ClusterLocation,
+  access: Access,
+  port: number,
+): Promise<Urls> {
+  const urls = urlsOf(access, port, await socketQuery(location.pgData, port))
+  const makes = options.roles === true && !access.roles
+  if (makes) await makeRoles(urls.url, access.passwords)
+  await writeAccess(options.dataDir, { ...access, ...(makes ? { roles: true } : {}), port })
+  return urls
 }
 
 const serverSettings = (port: number): string[] => [
   'listen_addresses=127.0.0.1',
   `port=${port}`,
-  'unix_socket_directories=',
   'fsync=on',
   'full_page_writes=on',
   'synchronous_commit=on',
@@ -136,9 +150,11 @@ const serverSettings = (port: number): string[] => [
 const connectionString = (user: string, password: string, port: number, database: string): string =>
   `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
 
-const urlsOf = ({ password, passwords }: Access, port: number): Pick<Cluster, 'url' | 'urlAs'> => ({
+type Urls = Pick<Cluster, 'url' | 'urlAs'>
+
+const urlsOf = ({ password, passwords }: Access, port: number, socket: string): Urls => ({
   url: (database) => connectionString(SUPERUSER, password, port, database),
-  urlAs: (user) => connectionString(USERS[user], passwords[user], port, DATABASE),
+  urlAs: (user) => connectionString(USERS[user], passwords[user], port, DATABASE) + socket,
 })
 
 const stopFirst = (server: { stop(): Promise<void> }) => async (error: unknown) => {
@@ -151,9 +167,7 @@ const stopFirst = (server: { stop(): Promise<void> }) => async (error: unknown) 
  *
  * @throws {DirectoryInUse} when a server has the directory but does not become ready.
  */
-export async function borrowCluster(
-  options: ClusterOptions,
-): Promise<Pick<Cluster, 'url' | 'urlAs' | 'stop'>> {
+export async function borrowCluster(options: ClusterOptions): Promise<Urls & Pick<Cluster, 'stop'>> {
   for (let waitedMs = 0; ; waitedMs += 100) {
     try {
       return await startCluster({ ...options, holder: 'tool' })
@@ -162,7 +176,12 @@ export async function borrowCluster(
       const access = await readAccess(options.dataDir)
       const port = access?.port ?? null
       if (access && port !== null && (await answers(port))) {
-        return { ...urlsOf(access, port), stop: () => Promise.resolve() }
+        // Where this tool finds the cluster, which may not be where the server does.
+        const pgData = await realpath(join(options.dataDir, 'pg'))
+        return {
+          ...urlsOf(access, port, await socketQuery(pgData, port)),
+          stop: () => Promise.resolve(),
+        }
       }
       if (waitedMs >= TOOL_WAIT_MS) throw error
       await pause(100)
@@ -284,16 +303,5 @@ function listenOnce(port: number): Promise<number> {
         typeof address === 'object' && address ? done(address.port) : reject(new Error('no port')),
       )
     })
-  })
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = connect(port, '127.0.0.1')
-    const end = (answer: boolean) => {
-      socket.destroy()
-      done(answer)
-    }
-    socket.once('connect', () => end(true)).once('error', () => end(false))
   })
 }

@@ -8,6 +8,7 @@ import { unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../../core/pause.ts'
 import { as, type ClusterLocation } from './cluster-location.ts'
+import { removeSockets } from './cluster-socket.ts'
 
 /** After a crash on a slow disk, recovery takes its time; cut off, it would begin again at the next start. */
 const START_LIMIT_MS = 600_000
@@ -39,10 +40,12 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
   const stopping = new AbortController()
   let child: ChildProcess | null = null
   let restarting: Promise<void> = Promise.resolve()
-  const start = () =>
-    startServer(launch, log, stopping.signal, (spawned) => {
+  const start = async () => {
+    await removeSockets(launch.location.pgData)
+    return startServer(launch, log, stopping.signal, (spawned) => {
       child = spawned
     })
+  }
   // Should Beck end without closing in order, PostgreSQL is at least told; kill -9 leaves it to the next start.
   const atExit = () => child?.kill('SIGINT')
   process.once('exit', atExit)
