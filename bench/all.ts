@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { ensurePrerequisites } from '../test/prerequisites.ts'
 import { KEPT_VARIABLE } from './filled-shop.ts'
 import { benchFolder } from './folder.ts'
 
@@ -50,6 +51,8 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ['pages of the dashboard at 10,000,000 payments', 'dashboard-pages'],
 ]
 
+// As for the tests: a browser, PgBouncer, nodes.
+await ensurePrerequisites()
 const asked = process.argv.slice(2)
 const bars = BARS.filter(([, bench]) => asked.length === 0 || asked.includes(bench))
 const results: { work: string; isMet: boolean; last: string; minutes: number }[] = []

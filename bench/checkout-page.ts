@@ -7,8 +7,8 @@
  */
 import { loadavg } from 'node:os'
 import { gzipSync } from 'node:zlib'
-import { chromium } from 'playwright-core'
 import { loadWebFiles, type WebFileName } from '../src/http/hosted/web-files.ts'
+import { openBrowser } from '../test/browser.ts'
 import { globalSetup, globalTeardown } from '../test/global-setup.ts'
 import { pathOf, testHosted } from '../test/hosted.ts'
 
@@ -33,10 +33,7 @@ const hosted = await testHosted()
 const id = await hosted.open()
 await hosted.pick(id)
 const origin = await hosted.app.listen({ port: 0, host: '127.0.0.1' })
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu'],
-})
+const browser = await openBrowser()
 const paints: number[] = []
 let pageBytes = 0
 let requests = 0
