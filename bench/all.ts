@@ -51,10 +51,15 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ['pages of the dashboard at 10,000,000 payments', 'dashboard-pages'],
 ]
 
-// As for the tests: a browser, PgBouncer, nodes.
-await ensurePrerequisites()
+/** Debian's packages that a bench needs, of those that the tests install. */
+const NEEDED: Readonly<Record<string, string>> = {
+  'api-processes': 'pgbouncer',
+  'checkout-page': 'chromium-headless-shell',
+}
+
 const asked = process.argv.slice(2)
 const bars = BARS.filter(([, bench]) => asked.length === 0 || asked.includes(bench))
+await ensurePrerequisites(bars.flatMap(([, bench]) => NEEDED[bench] ?? []))
 const results: { work: string; isMet: boolean; last: string; minutes: number }[] = []
 const kept = await benchFolder()
 try {

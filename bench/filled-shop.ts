@@ -3,7 +3,7 @@
  * every bench that only reads it, by naming a folder in {@link KEPT_VARIABLE}.
  */
 import assert from 'node:assert/strict'
-import { rm, stat, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Account } from '../src/accounts/account.ts'
 import { findAccount, insertAccount } from '../src/accounts/accounts.sql.ts'
@@ -12,12 +12,11 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { type Cluster, startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { benchFolder } from './folder.ts'
-import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { BULK_SETTINGS, fillLogs, fillPayments, overTheYear } from './many-payments.ts'
 
 export const KEPT_VARIABLE = 'BENCH_KEPT'
 const [FILLED, COPY] = ['filled', 'shop']
 const SHOP = { name: 'Shop', email: 'a@b.example', mode: 'test', currency: 'USD' } as const
-const YEAR_S = 365 * 24 * 3_600
 
 export interface FilledShop {
   /** For what else the bench writes; it goes with the bench. */
@@ -41,7 +40,7 @@ export async function openFilledShop(
   let cluster: Cluster | undefined
   try {
     cluster = await startCluster({ dataDir, settings: BULK_SETTINGS })
-    await copyFilled(cluster, `${dataDir}.filled`, payments)
+    await copyFilled(cluster, payments)
     const url = cluster.url(COPY)
     const db = openDatabase({ url, connectionsMax })
     const account = await findShop(db)
@@ -59,16 +58,16 @@ export async function openFilledShop(
 }
 
 /** What a bench writes is in the copy, so the next finds the same. */
-async function copyFilled(cluster: Cluster, mark: string, payments: number): Promise<void> {
+async function copyFilled(cluster: Cluster, payments: number): Promise<void> {
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
   try {
-    if (!(await stat(mark).catch(() => null))) {
-      await admin.query(`drop database if exists ${FILLED}`)
-      await admin.query(`create database ${FILLED}`)
-      await fill(cluster.url(FILLED), payments)
-      await writeFile(mark, '')
-    }
+    const { rowCount } = await admin.query('select from pg_database where datname = $1', [FILLED])
     await admin.query(`drop database if exists ${COPY}`)
+    if (rowCount === 0) {
+      await admin.query(`create database ${COPY}`)
+      await fill(cluster.url(COPY), payments)
+      await admin.query(`alter database ${COPY} rename to ${FILLED}`)
+    }
     await admin.query(`create database ${COPY} template ${FILLED} strategy file_copy`)
   } finally {
     await admin.close()
@@ -96,7 +95,7 @@ async function fill(url: string, payments: number): Promise<void> {
   await fillPayments(db, account.id, {
     payments: all,
     otherEvery: 10,
-    at: `now() - make_interval(secs => (${all} - n) * ${YEAR_S / all}::float8)`,
+    at: overTheYear(all),
     customers: Math.max(1, Math.floor(payments / 30)),
   })
   await db.query(

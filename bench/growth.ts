@@ -19,18 +19,9 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { loadHttp } from './create-payment/load-http.ts'
 import { benchFolder } from './folder.ts'
-import {
-  get,
-  measureLists,
-  measurePages,
-  measureWalkedLists,
-  ms,
-  PAGE_SIZE,
-  row,
-  YEAR_S,
-} from './growth/pages.ts'
+import { get, measureLists, measurePages, measureWalkedLists, ms, PAGE_SIZE, row } from './growth/pages.ts'
 import type { Running, Side } from './growth/side.ts'
-import { BULK_SETTINGS, fillLists, fillLogs, fillPayments } from './many-payments.ts'
+import { BULK_SETTINGS, fillLists, fillLogs, fillPayments, overTheYear } from './many-payments.ts'
 import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
 import { median } from './median.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
@@ -117,7 +108,7 @@ async function makeEndpoint({ url, key }: StartedBeck): Promise<string> {
 }
 
 async function fill({ name, db, payments, accountId, endpointId }: Side): Promise<void> {
-  const at = `now() - make_interval(secs => (${payments} - n) * ${YEAR_S / payments}::float8)`
+  const at = overTheYear(payments)
   await fillPayments(db, accountId, {
     payments,
     otherEvery: OTHER_EVERY,

@@ -17,6 +17,12 @@ export const BULK_SETTINGS = [
 const STATES =
   "array['completed','expired','completed','completed','completed','cancelled','expired','completed','underpaid','completed']"
 
+export const YEAR_S = 365 * 24 * 3_600
+
+/** When the n-th of so many was made, if they were made one after the other in the year that ends now. */
+export const overTheYear = (payments: number): string =>
+  `now() - make_interval(secs => (${payments} - n) * ${YEAR_S / payments}::float8)`
+
 export interface Bulk {
   readonly payments: number
   /** Every how many is of another merchant. */

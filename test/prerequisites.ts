@@ -40,15 +40,20 @@ const PROGRAMS: readonly Program[] = [
 
 const ANVIL = new URL('../node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url)
 
-/** @throws {Error} saying exactly what to install, where that is not done here. */
-export async function ensurePrerequisites(): Promise<void> {
+/**
+ * @param wanted - Debian's packages of those that are needed; all, unless told.
+ * @throws {Error} saying exactly what to install, where that is not done here.
+ */
+export async function ensurePrerequisites(
+  wanted: readonly string[] = PROGRAMS.map(({ debian }) => debian),
+): Promise<void> {
   if (!existsSync(ANVIL) && !(await isInstalled('anvil')))
     throw new Error('the tests need anvil, a real Ethereum node: install Foundry (https://getfoundry.sh)')
-  const missing = await missingPrograms()
+  const missing = await missingPrograms(wanted)
   if (missing.length === 0) return
   const packages = missing.map(({ debian }) => debian)
   if (process.getuid?.() === 0 && (await isInstalled('apt-get'))) await installOnDebian(packages)
-  const still = await missingPrograms()
+  const still = await missingPrograms(wanted)
   if (still.length === 0) return
   throw new Error(
     [
@@ -59,9 +64,10 @@ export async function ensurePrerequisites(): Promise<void> {
   )
 }
 
-async function missingPrograms(): Promise<Program[]> {
-  const found = await Promise.all(PROGRAMS.map(({ name }) => isInstalled(name)))
-  return PROGRAMS.filter((_, index) => !found[index])
+async function missingPrograms(wanted: readonly string[]): Promise<Program[]> {
+  const needed = PROGRAMS.filter(({ debian }) => wanted.includes(debian))
+  const found = await Promise.all(needed.map(({ name }) => isInstalled(name)))
+  return needed.filter((_, index) => !found[index])
 }
 
 /** Debian keeps servers in /usr/sbin, which is not on everybody's path. */

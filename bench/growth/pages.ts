@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { type EventId, showId } from '../../src/core/ids.ts'
 import { listWithdrawals } from '../../src/withdrawals/list-withdrawals.sql.ts'
+import { YEAR_S } from '../many-payments.ts'
 import { median } from '../median.ts'
 import type { Running, Side } from './side.ts'
 
-/** In which the payments of either were made. */
-export const YEAR_S = 365 * 24 * 3_600
 /** Each page is asked for so often of either, in turns; the median counts. */
 const TIMES = 101
 export const PAGE_SIZE = 25

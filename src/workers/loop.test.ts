@@ -23,10 +23,26 @@ test('a thousand wakes within a moment are two turns: one at once, one for all t
   mock.timers.reset()
 })
 
-test('a loop that rests between turns is woken as often as anybody likes, and does one turn for them all', async () => {
+/** @param work - Is given what lets so many milliseconds pass. */
+async function inMockedTime<Result>(
+  work: (pass: (ms: number) => Promise<void>) => Promise<Result>,
+): Promise<Result> {
   mock.timers.enable({ apis: ['setTimeout'] })
+  // Pauses come from timers/promises.
   syncBuiltinESMExports()
   try {
+    return await work(async (ms) => {
+      mock.timers.tick(ms)
+      await setImmediate()
+    })
+  } finally {
+    mock.timers.reset()
+    syncBuiltinESMExports()
+  }
+}
+
+test('a loop that rests between turns is woken as often as anybody likes, and does one turn for them all', async () => {
+  await inMockedTime(async (pass) => {
     let turns = 0
     const turn = async () => {
       turns += 1
@@ -34,8 +50,7 @@ test('a loop that rests between turns is woken as often as anybody likes, and do
     }
     const loop = startLoop({ name: 'any', idleMs: 60_000, log: SILENT, turn, restMs: () => 100 })
     const passes = async (ms: number) => {
-      mock.timers.tick(ms)
-      await setImmediate()
+      await pass(ms)
       return turns
     }
     await setImmediate()
@@ -48,16 +63,11 @@ test('a loop that rests between turns is woken as often as anybody likes, and do
     await setImmediate()
     assert.equal(turns, 4, 'rested, it begins at once')
     await loop.stop()
-  } finally {
-    mock.timers.reset()
-    syncBuiltinESMExports()
-  }
+  })
 })
 
 test('what fails is not tried in one breath, however often it is woken; a wake ends what its pause has become longer by', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  syncBuiltinESMExports()
-  try {
+  await inMockedTime(async (pass) => {
     let turns = 0
     const turn = async () => {
       turns += 1
@@ -66,8 +76,7 @@ test('what fails is not tried in one breath, however often it is woken; a wake e
     const loop = startLoop({ name: 'any', idleMs: 60_000, log: SILENT, turn })
     const passes = async (ms: number) => {
       loop.wake()
-      mock.timers.tick(ms)
-      await setImmediate()
+      await pass(ms)
       return turns
     }
     await setImmediate()
@@ -76,10 +85,7 @@ test('what fails is not tried in one breath, however often it is woken; a wake e
     assert.equal(await passes(499), 2)
     assert.equal(await passes(1), 3, 'unless woken, it would wait for a second by now')
     await loop.stop()
-  } finally {
-    mock.timers.reset()
-    syncBuiltinESMExports()
-  }
+  })
 })
 
 /** How many turns a loop has begun at the end of each second, when every one fails. */
@@ -87,10 +93,7 @@ async function turnsBySecond(
   start: (turn: () => Promise<never>) => Loop,
   seconds: number,
 ): Promise<number[]> {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  // Pauses come from timers/promises.
-  syncBuiltinESMExports()
-  try {
+  return inMockedTime(async (pass) => {
     let begun = 0
     const loop = start(async () => {
       begun += 1
@@ -99,16 +102,12 @@ async function turnsBySecond(
     const counts: number[] = []
     for (let ms = 500; ms <= seconds * 1_000; ms += 500) {
       await setImmediate()
-      mock.timers.tick(500)
-      await setImmediate()
+      await pass(500)
       if (ms % 1_000 === 0) counts.push(begun)
     }
     await loop.stop()
     return counts
-  } finally {
-    mock.timers.reset()
-    syncBuiltinESMExports()
-  }
+  })
 }
 
 test('a loop whose turns fail tries again ever later, and the time keeper within a second however long the database is away', async () => {
