@@ -7,13 +7,13 @@ import { AGES, type Age } from '../flows/operation/ages.ts'
 import { takeCleaningTurn } from '../flows/operation/cleaning-turn.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-/** A tenth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
-const ROWS_PER_TURN = 500
+/** A twenty-fifth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
+const ROWS_PER_TURN = 200
 /**
- * While there is more, it rests twice as long as it removed: in a third of one connection's time three events go for each payment
- * that a busy Beck makes, and a payment leaves two or three (docs/decisions/0084-no-partitions.md).
+ * While there is more, it rests as long as it removed, after each statement, on average: whoever sells meanwhile waits behind one, and in half of one
+ * connection's time three events go for each payment that a busy Beck makes, which leaves two or three (docs/decisions/0084-no-partitions.md).
  */
-const RESTS = 2
+const RESTS = 1
 
 type ForgetterGateway = Pick<Gateway, 'db' | 'log'> & { readonly settings: Pick<GatewaySettings, 'keptDays'> }
 
@@ -30,10 +30,8 @@ export function startForgetter(
       const endsAt = performance.now() + idleMs
       let ages = AGES
       for (;;) {
-        const began = performance.now()
         ages = await removeOld(gateway, ages, rowsPerTurn, signal)
         if (ages.length === 0) return false
-        await pause(restMs(performance.now() - began), signal)
         // Those without a backlog have their turn each minute too.
         if (signal.aborted || performance.now() >= endsAt) return true
       }
@@ -54,13 +52,16 @@ async function removeOld(
   const behind: Age[] = []
   for (const age of ages) {
     if (signal.aborted) break
+    const began = performance.now()
     try {
       const removed = await db.transaction(async (tx) => {
         if (!(await takeCleaningTurn(tx))) return null
         return age.set ? age.remove(tx, settings.keptDays[age.set], limit) : age.remove(tx, limit)
       })
       if (removed === null) return behind
-      if (removed >= limit) behind.push(age)
+      if (removed < limit) continue
+      behind.push(age)
+      await pause(restMs(performance.now() - began), signal)
     } catch (error) {
       if (error instanceof OutsideFailure) throw error
       log.error(

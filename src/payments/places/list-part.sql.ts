@@ -86,8 +86,8 @@ export async function findInside({ db, query, conditions }: Asked): Promise<Insi
 interface Part {
   /** Coins and states. */
   readonly matches: string
-  /** Of the part, what was made before the inside; after it. */
-  readonly sooner: string
+  /** Of the part, what was made before the inside, unless that begins with the list; after it. */
+  readonly sooner: readonly string[]
   readonly later: string
   /** Of the part, what was made as what is inside, and stands below that; above it. Of several, each is a part of those. */
   readonly lower: readonly string[]
@@ -135,7 +135,7 @@ export function conditionsOf({ query, conditions }: Asked, inside: Inside, bind:
       return isIn(without(query, ...DATES, ...AMOUNTS))
     },
     get sooner() {
-      return `${isIn()} and p.created_at < ${bind(from, 'timestamptz')}`
+      return first === 0 ? [] : [`${isIn()} and p.created_at < ${bind(from, 'timestamptz')}`]
     },
     get later() {
       return `${isIn()} and p.created_at >= ${bind(to, 'timestamptz')}`

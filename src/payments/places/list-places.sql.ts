@@ -13,10 +13,11 @@ import {
   type Place,
 } from '../../db/list-places.ts'
 import { firstRow } from '../../db/rows.ts'
-import { AMOUNTS, DATES, findInside, without } from './list-part.sql.ts'
+import { AMOUNTS, DATES, findInside, type Inside, without } from './list-part.sql.ts'
 import { countByAmount } from './part-by-amount.sql.ts'
 import { conditionsByIds } from './part-by-id.sql.ts'
 import { countByTime } from './part-by-time.sql.ts'
+import { countTotal } from './part-total.sql.ts'
 import { CHANGES, keyOf, keyOfRung, RUNG_SORTS, type Rung, type RungSort } from './payment-rungs.sql.ts'
 
 const WORDS = ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op']
@@ -44,18 +45,17 @@ const TRIES = 3
 
 /** Null where it is not known, or walked through as soon. A count that comes before its page is found makes one more. */
 async function countPart(asked: Asked, isForPage: boolean): Promise<Counted | null> {
+  if (!isForPage) return countOfOneTurn(asked, countTotal)
   const count = asked.query.sort === 'total' ? countByAmount : countByTime
   const again = async (place: Place) => (await countOfOneTurn(asked, count))?.begin?.(place) ?? null
-  if (count === countByAmount && !isForPage) {
-    // How many they are the corners tell alone, without what each rung between them has.
-    const counted = await countOfOneTurn(asked, countByTime)
-    return counted && { total: counted.total }
-  }
   const counted = await countOfOneTurn(asked, count)
   return counted && { ...counted, begin: async (place) => (await counted.begin?.(place)) ?? again(place) }
 }
 
-async function countOfOneTurn(asked: Asked, count: typeof countByTime): Promise<Counted | null> {
+async function countOfOneTurn(
+  asked: Asked,
+  count: (asked: Asked, inside: Inside) => Promise<Counted | null>,
+): Promise<Counted | null> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const inside = await findInside(asked)
     if (!inside) return null

@@ -8,7 +8,8 @@ import { CHANGES, keyOf, keyOfRung, type Rung, rungOf } from './payment-rungs.sq
 interface CountedRung {
   /** 0 for what stands before the lowest. */
   readonly rung: number
-  readonly begin: Rung | null
+  /** A {@link Rung}, as JSON. */
+  readonly begin: string | null
   /** Of the inside, on this rung and those before it. */
   readonly upto: bigint
   /** At the edges and of what changed, on this rung. */
@@ -17,11 +18,11 @@ interface CountedRung {
 
 /**
  * Those that are newer than all that is counted stand behind each of their amount: the rung is found by the amount alone. To sort them with
- * the rungs would take as long as all else, and to look for the rung of each a third of it.
+ * the rungs would take as long as all else.
  */
 const newerByRung = (later: string, low: string): string =>
-  `select coalesce(nullif(width_bucket(p.net_minor, (select array_agg(net_minor order by rung) from rungs)), 0) + ${low} - 1, 0), p.n
-   from (select p.net_minor, count(*) as n from payments p where ${later} group by 1) p`
+  `select coalesce(nullif(width_bucket(p.net_minor, (select array_agg(net_minor order by rung) from rungs)), 0) + ${low} - 1, 0), count(*)
+   from payments p where ${later} group by 1`
 
 /** Null where another count came between. */
 export async function countByAmount(asked: Asked, inside: Inside): Promise<Counted | null> {
@@ -42,8 +43,7 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
      ), placed as (
        select max(rung) over (order by net_minor, created_at, id, rung rows unbounded preceding) as rung, n from (
          select rung, net_minor, created_at, id, 0::bigint as n from rungs
-         union all select null, ${key}, 1 from payments p where ${part.sooner}
-         ${inside.isUpToNow ? '' : `union all select null, ${key}, 1 from payments p where ${part.later}`}
+         ${[...part.sooner, ...(inside.isUpToNow ? [] : [part.later])].map((where) => `union all select null, ${key}, 1 from payments p where ${where}`).join(' ')}
          union all select null, ${key}, p.n from (${CHANGES}) p where ${part.inside}
        ) both_sorted
      ), more as (
@@ -58,11 +58,13 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
          from payment_grid_counts p where ${matches} and ${part.ofGrid} and p.mark in (${first}, ${last})) corners
        cross join lateral unnest(uptos) with ordinality each (upto, at) group by 1
      )
-     select rung, case when id is not null then ${rungOf('net_minor', 'created_at', 'id')} end as begin, coalesce(whole.upto, 0) as upto, coalesce(more.n, 0) as more
-     from (select * from rungs union all select each, null, null, null from unnest(array[0, ${high}]) each
-       where each not in (select rung from rungs)) all_rungs
-     left join whole using (rung) left join (select rung, sum(n)::bigint as n from more group by 1) more using (rung)
-     where ${isOfCount} order by rung`,
+     select rung, max(begin) as begin, coalesce(max(upto), 0) as upto, sum(n)::bigint as more from (
+       select rung, ${rungOf('net_minor', 'created_at', 'id')}::text as begin, null::bigint as upto, 0 as n from rungs
+       union all select each, null, null, 0 from unnest(array[0, ${high}]) each
+       union all select rung, null, upto, 0 from whole
+       union all select rung, null, null, n from more
+     ) told
+     where ${isOfCount} group by rung order by rung`,
     values,
   )
   if (rows.length === 0) return null
@@ -70,7 +72,7 @@ export async function countByAmount(asked: Asked, inside: Inside): Promise<Count
   let total = 0n
   let inner = 0n
   for (const { rung, begin, upto, more } of rows) {
-    if (begin) begins.push({ rung: begin, before: total })
+    if (begin) begins.push({ rung: JSON.parse(begin), before: total })
     total += more
     if (rung < inside.low || rung >= inside.high) continue
     total += upto - inner

@@ -31,7 +31,7 @@ export async function countByTime(asked: Asked, inside: Inside): Promise<Counted
     asked.db,
     `select word, mark, sum(n)::bigint as n from (
        select '' as word, ${first} as mark, 0::bigint as n
-       union all ${payments(first, part.sooner)}
+       ${part.sooner.map((where) => `union all ${payments(first, where)}`).join(' ')}
        union all ${payments(`${last} + 1`, part.later)}
        ${[...part.lower, ...part.higher].map((where) => `union all ${payments(behind, where)}`).join(' ')}
        union all select ${word}, ${behind}, p.n from (${CHANGES}) p where ${part.inside}
