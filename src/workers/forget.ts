@@ -7,11 +7,11 @@ import { AGES, type Age } from '../flows/operation/ages.ts'
 import { takeCleaningTurn } from '../flows/operation/cleaning-turn.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-/** A twenty-fifth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
-const ROWS_PER_TURN = 200
+/** A hundredth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
+export const ROWS_PER_TURN = 200
 /**
- * While there is more, it rests as long as it removed, after each statement, on average: whoever sells meanwhile waits behind one, and in half of one
- * connection's time three events go for each payment that a busy Beck makes, which leaves two or three (docs/decisions/0084-no-partitions.md).
+ * While there is more, it rests after each statement as long as that took, on average: whoever sells meanwhile waits behind one. In half
+ * of one connection's time three events go for each payment that a busy Beck makes (docs/decisions/0084-no-partitions.md).
  */
 const RESTS = 1
 
@@ -42,7 +42,7 @@ export function startForgetter(
 /** Half as long or half as long again, so that two processes at the same work soon meet, and one leaves it to the other. */
 const restMs = (workedMs: number): number => workedMs * RESTS * (0.5 + Math.random())
 
-/** @returns The ages that have more to remove, of those before the one at which another process was at it. */
+/** @returns The ages that have more to remove; none where another process is at it. */
 async function removeOld(
   { db, log, settings }: ForgetterGateway,
   ages: readonly Age[],
@@ -58,7 +58,7 @@ async function removeOld(
         if (!(await takeCleaningTurn(tx))) return null
         return age.set ? age.remove(tx, settings.keptDays[age.set], limit) : age.remove(tx, limit)
       })
-      if (removed === null) return behind
+      if (removed === null) return []
       if (removed < limit) continue
       behind.push(age)
       await pause(restMs(performance.now() - began), signal)

@@ -1,4 +1,4 @@
-/** How many lie in a part of a list, for a page that needs no place. */
+/** How many lie in a part of a list, for a page that needs no place (docs/decisions/0081-ranks.md). */
 import { binding } from '../../db/list-filters.ts'
 import type { Asked } from '../../db/list-places.ts'
 import { firstRow } from '../../db/rows.ts'
