@@ -95,13 +95,14 @@ try {
   await check(idle)
   assert.deepEqual(await countOld(idle.db), idle.filled, 'nothing went while the turn was held')
   await check(cleaned)
-  const p99s = [idle, cleaned].map((side) => side.p99s.slice(1))
-  const [alone = 0, beside = 0] = p99s.map(median)
+  const [alone, beside] = [idle.p99s.slice(1), cleaned.p99s.slice(1)]
+  // Of each round, for the machine is another one minutes later.
+  const ratio = median(beside.map((p99Ms, round) => p99Ms / (alone[round] ?? 0)))
   const removed = median(removedPerPayment.slice(1))
-  const isMet = beside / alone <= RATIO_MAX && removed >= REMOVED_PER_PAYMENT_MIN
+  const isMet = ratio <= RATIO_MAX && removed >= REMOVED_PER_PAYMENT_MIN
   process.stdout.write(
-    `p99 of POST /payments at ${CONNECTIONS} connections: ${p99s[0]?.join(', ')} ms alone, ${p99s[1]?.join(', ')} ms beside cleaning\n` +
-      `ratio of medians ${(beside / alone).toFixed(2)} (bar: at most ${RATIO_MAX}), ` +
+    `p99 of POST /payments at ${CONNECTIONS} connections: ${alone.join(', ')} ms alone, ${beside.join(', ')} ms beside cleaning\n` +
+      `median ratio of the rounds ${ratio.toFixed(2)} (bar: at most ${RATIO_MAX}), ` +
       `${removed.toFixed(1)} of each kind gone per payment (bar: at least ${REMOVED_PER_PAYMENT_MIN}): ${isMet ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = isMet ? 0 : 1

@@ -183,7 +183,7 @@ function slowed(gateway: TestGateway, ms: number) {
   return { gateway: { ...gateway, db }, spans }
 }
 
-test('a backlog goes in one batch after another, and the database rests half as long as each took at least', async (t) => {
+test('a backlog goes in one batch after another, and the database rests as each took at least', async (t) => {
   const gateway = await testGateway()
   const batches = 6
   await addOld(gateway, batches * 50 - 1)
@@ -199,14 +199,14 @@ test('a backlog goes in one batch after another, and the database rests half as 
     const [batch, next] = spans.slice(place)
     assert.ok(batch && next)
     const [tookMs, restedMs] = [batch.to - batch.from, next.from - batch.to]
-    assert.ok(restedMs >= 0.45 * tookMs, `${restedMs} ms of rest after ${tookMs} ms`)
+    assert.ok(restedMs >= 0.9 * tookMs, `${restedMs} ms of rest after ${tookMs} ms`)
   }
 })
 
 test('a forgetter that rests is stopped at once', async (t) => {
   const gateway = await testGateway()
   await addOld(gateway, 200)
-  const { gateway: slow, spans } = slowed(gateway, 1_000)
+  const { gateway: slow, spans } = slowed(gateway, 500)
   const forgetter = startForgetter(slow, { rowsPerTurn: 50 })
   t.after(() => forgetter.stop())
   await until('a batch went', async () => spans.length === AT + 1)

@@ -7,13 +7,13 @@ import { AGES, type Age } from '../flows/operation/ages.ts'
 import { takeCleaningTurn } from '../flows/operation/cleaning-turn.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-/** A hundredth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
-export const ROWS_PER_TURN = 200
+/** A fiftieth of a second of a database at work, for the dearest: events with their deliveries and attempts. */
+export const ROWS_PER_TURN = 500
 /**
- * While there is more, it rests after each statement as long as that took, on average: whoever sells meanwhile waits behind one. In half
- * of one connection's time three events go for each payment that a busy Beck makes (docs/decisions/0084-no-partitions.md).
+ * While there is more, it rests after each statement twice as long as that took, on average: in a third of one connection's time three
+ * events go for each payment that a busy Beck makes, and a payment leaves two or three (docs/decisions/0084-no-partitions.md).
  */
-const RESTS = 1
+const RESTS = 2
 
 type ForgetterGateway = Pick<Gateway, 'db' | 'log'> & { readonly settings: Pick<GatewaySettings, 'keptDays'> }
 
