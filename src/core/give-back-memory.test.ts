@@ -54,3 +54,32 @@ test('a bounded young space grows to what a busy process needs, as often as it w
   }
   assert.fail(seen.join(' '))
 })
+
+/** Keeps 150 MB long enough for V8 to take them for old, lets go, and works on for a part of the time. Says what it holds then, and a second later. */
+const letGo = (works: number) => `
+  import { setTimeout as sleep } from 'node:timers/promises'
+  import { giveBackWhenIdle } from '${new URL('give-back-memory.ts', import.meta.url)}'
+  giveBackWhenIdle(100)
+  const mb = () => Math.round(process.memoryUsage.rss() / 2 ** 20)
+  const work = (ms) => { for (const until = performance.now() + ms; performance.now() < until; ); }
+  let kept = []
+  for (let n = 0; n < 1_500_000; n++) kept.push({ n, said: [n, n] })
+  const most = mb()
+  kept = null
+  for (const until = performance.now() + 2_000; performance.now() < until; ) { work(${works}); await sleep(10) }
+  console.log(JSON.stringify({ most, end: mb() }))`
+
+test('what a crowd left is given back once there is little to do, and not while there is much', async () => {
+  const hold = async (works: number): Promise<{ most: number; end: number }> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      letGo(works),
+    ])
+    return JSON.parse(stdout)
+  }
+  const idle = await hold(0)
+  assert.ok(idle.most > 150 && idle.end < idle.most - 100, JSON.stringify(idle))
+  const busy = await hold(10)
+  assert.ok(busy.end > busy.most - 50, JSON.stringify(busy))
+})

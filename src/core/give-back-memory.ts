@@ -1,7 +1,7 @@
 /**
- * What a start leaves behind: a quarter of the heap is garbage then, and the space for young objects has grown to its full
- * size while modules were read. V8 would keep both until there is work enough to look; a process that waits for work
- * would hold them for days.
+ * What a start leaves behind, and a crowd that went: a quarter of the heap is garbage after a start, and the space for young objects has
+ * grown to its full size while modules were read; of ten thousand pages that were opened three quarters are. V8 would keep both until
+ * there is work enough to look; a process that waits for work would hold them for days.
  *
  * @see https://nodejs.org/api/v8.html#v8setflagsfromstringflags
  */
@@ -11,11 +11,17 @@ import { runInNewContext } from 'node:vm'
 
 /** A start is over by then, and what it left is old enough. */
 const AFTER_MS = 2_000
+/** So often it is looked whether a crowd left something. */
+const LOOK_MS = 10_000
+/** Less is not worth a halt of a tenth of a second. */
+const WORTH_BYTES = 64 * 2 ** 20
+/** Whose event loop did something for more of the time is waited for. */
+const IDLE_MAX = 0.05
 /** Twice as much holds some 15 MB more with thousands of deliveries in flight, and saves a thirtieth of a busy worker's processor. */
 const YOUNG_BYTES_MAX = 8 * 2 ** 20
 
 /**
- * Soon, once: it takes a tenth of a second, in which nothing else is done.
+ * Soon, and whenever a process that has little to do holds much more than it did: it takes a tenth of a second, in which nothing else is done.
  *
  * @param options.boundsYoungSpace - Where nobody waits for what the process does: {@link boundYoungSpace}.
  */
@@ -24,10 +30,32 @@ export function giveBackMemory({ boundsYoungSpace }: { readonly boundsYoungSpace
   setFlagsFromString('--no-parallel-scavenge')
   if (boundsYoungSpace) boundYoungSpace()
   setTimeout(() => {
-    setFlagsFromString('--expose-gc')
-    const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
-    collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    collectGarbage()
+    giveBackWhenIdle(LOOK_MS)
   }, AFTER_MS).unref()
+}
+
+/** V8 shrinks the space for young objects in no gentler collection than this one. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
+  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
+
+/** @param everyMs - It looks. */
+export function giveBackWhenIdle(everyMs: number): void {
+  let held = process.memoryUsage.rss()
+  let before = performance.eventLoopUtilization()
+  setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    const holds = process.memoryUsage.rss()
+    held = Math.min(held, holds)
+    if (utilization > IDLE_MAX || holds - held < WORTH_BYTES) return
+    collectGarbage()
+    held = process.memoryUsage.rss()
+  }, everyMs).unref()
 }
 
 /**
