@@ -16,7 +16,7 @@ const LOOK_MS = 10_000
 /** Less is not worth a halt of a tenth of a second. */
 const WORTH_BYTES = 64 * 2 ** 20
 /** Whose event loop did something for more of the time is waited for. */
-const IDLE_MAX = 0.05
+const IDLE_MAX = 0.1
 /** Twice as much holds some 15 MB more with thousands of deliveries in flight, and saves a thirtieth of a busy worker's processor. */
 const YOUNG_BYTES_MAX = 8 * 2 ** 20
 
