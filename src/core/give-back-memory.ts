@@ -13,10 +13,12 @@ import { runInNewContext } from 'node:vm'
 const AFTER_MS = 2_000
 /** So often it is looked whether a crowd left something. */
 const LOOK_MS = 10_000
+/** And not again so soon: an API that has a little to do all the time is not halted all the time. */
+const AGAIN_MS = 5 * 60_000
 /** Less is not worth a halt of a tenth of a second. */
 const WORTH_BYTES = 64 * 2 ** 20
-/** Whose event loop did something for more of the time is waited for. */
-const IDLE_MAX = 0.1
+/** A process whose event loop did something for more of the time is left alone. */
+const BUSY_MAX = 0.1
 /** Twice as much holds some 15 MB more with thousands of deliveries in flight, and saves a thirtieth of a busy worker's processor. */
 const YOUNG_BYTES_MAX = 8 * 2 ** 20
 
@@ -35,7 +37,7 @@ export function giveBackMemory({ boundsYoungSpace }: { readonly boundsYoungSpace
   }, AFTER_MS).unref()
 }
 
-/** V8 shrinks the space for young objects in no gentler collection than this one. */
+/** Of the collections that can be asked for, no gentler one shrinks the space for young objects. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
@@ -44,19 +46,23 @@ function collectGarbage(): void {
 
 /** @param everyMs - It looks. */
 export function giveBackWhenIdle(everyMs: number): void {
-  let held = process.memoryUsage.rss()
+  let least = heapBytes()
   let before = performance.eventLoopUtilization()
+  let waitsUntil = 0
   setInterval(() => {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
-    const holds = process.memoryUsage.rss()
-    held = Math.min(held, holds)
-    if (utilization > IDLE_MAX || holds - held < WORTH_BYTES) return
+    const held = heapBytes()
+    least = Math.min(least, held)
+    if (utilization > BUSY_MAX || held - least < WORTH_BYTES || performance.now() < waitsUntil) return
     collectGarbage()
-    held = process.memoryUsage.rss()
+    least = heapBytes()
+    waitsUntil = performance.now() + AGAIN_MS
   }, everyMs).unref()
 }
+
+const heapBytes = (): number => process.memoryUsage().heapTotal
 
 /**
  * From now on the space for young objects grows to {@link YOUNG_BYTES_MAX}; what one turn of the event loop makes, as where a block is

@@ -183,7 +183,7 @@ function slowed(gateway: TestGateway, ms: number) {
   return { gateway: { ...gateway, db }, spans }
 }
 
-test('a backlog goes in one batch after another, and the database rests as each took at least', async (t) => {
+test('a backlog goes in one batch after another, and the database rests at least as long as each took', async (t) => {
   const gateway = await testGateway()
   const batches = 6
   await addOld(gateway, batches * 50 - 1)
@@ -206,7 +206,7 @@ test('a backlog goes in one batch after another, and the database rests as each 
 test('a forgetter that rests is stopped at once', async (t) => {
   const gateway = await testGateway()
   await addOld(gateway, 200)
-  const { gateway: slow, spans } = slowed(gateway, 500)
+  const { gateway: slow, spans } = slowed(gateway, 1_000)
   const forgetter = startForgetter(slow, { rowsPerTurn: 50 })
   t.after(() => forgetter.stop())
   await until('a batch went', async () => spans.length === AT + 1)
