@@ -6,7 +6,7 @@
  *
  * Two databases of one PostgreSQL hold the same: expired events, each with a delivery and an attempt, keys and logs, and some that
  * are to stay. Stretches take turns, each with a Beck of its own; on one of the databases the bench holds the turn to clean. Checked
- * before anything is printed: nothing went there, and on the other the same of every table, nothing that was to stay, and every
+ * before the verdict: nothing went there, and on the other the same of every table, nothing that was to stay, and every
  * answer is a payment. Bars: at most a fifth more, and for each payment that is made two and a half of each kind go: more than it leaves.
  */
 import assert from 'node:assert/strict'

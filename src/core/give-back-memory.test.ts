@@ -30,12 +30,14 @@ const busy = (prepare: string) => `
   await work()
   console.log(JSON.stringify({ most, collected, end: size() }))`
 
-/** In a process of its own: what is set here holds for all of a process. */
-async function youngSpace(prepare: string): Promise<{ most: number; collected: number; end: number }> {
-  const args = ['--input-type=module', '--eval', busy(prepare)]
+/** In a process of its own: what is set here holds for all of a process. @returns What the script says. */
+async function run<Said>(script: string): Promise<Said> {
+  const args = ['--input-type=module', '--eval', script]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   return JSON.parse(stdout)
 }
+
+const youngSpace = (prepare: string) => run<{ most: number; collected: number; end: number }>(busy(prepare))
 
 const MB = 2 ** 20
 /** The bound, and pages that V8 keeps beside the space while it moves what lives on: 8.3 to 10 MB were seen where a machine is busy. */
@@ -83,11 +85,7 @@ const letGo = (works: number, times: number) => `
     if (time === ${times}) console.log(JSON.stringify({ most, end: mb() }))
   }`
 
-async function hold(works: number, times: number): Promise<{ most: number; end: number }> {
-  const args = ['--input-type=module', '--eval', letGo(works, times)]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
-  return JSON.parse(stdout)
-}
+const hold = (works: number, times: number) => run<{ most: number; end: number }>(letGo(works, times))
 
 test('what a crowd left is given back once there is little to do, not while there is much, and not again so soon', async () => {
   const idle = await hold(0, 1)
