@@ -2,7 +2,6 @@
  * The composition root: settings become ports, ports become a gateway, and a role says which parts of Beck run here. The
  * HTTP server and the chains are loaded by the roles that run them: each is megabytes of memory to every other one.
  */
-
 import { join } from 'node:path'
 import { hasLiveAccount } from './accounts/accounts.sql.ts'
 import type { ChainPort } from './chains/chain.ts'
@@ -27,7 +26,7 @@ import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
 import { openToldPayments } from './flows/recovery/told-payments.ts'
 import { portRefusal } from './http/port.ts'
 import { openMailSender } from './mails/send-mail.ts'
-import { superviseBackground } from './process/background-process.ts'
+import { openBackground } from './process/background-process.ts'
 import { type Role, RUNS, type Share } from './process/shares.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { openTraceExport } from './process/trace-export.ts'
@@ -99,7 +98,7 @@ export async function runBeck(
     closers.push(() => store.close())
     const start: Start = { config, share, store, log, closers }
     // The background's parent did, as the owner of the tables.
-    if (share !== 'background') await bringUpToDate(store, log)
+    const isFirst = share !== 'background' && (await bringUpToDate(store, log))
     if (share !== 'signer') await requireSight(store.db)
     await requireMatchingSecret(store, share === 'signer', log)
     const keeper = share === 'signer' ? null : await keepTime(start)
@@ -109,8 +108,10 @@ export async function runBeck(
     closeTogether(start, children)
     if (runs('signer') && hasSigner()) children.push(superviseSigner(store, log))
     if (share === 'signer') return { first: NO_FIRST_STEPS, wake() {}, stop }
-    const background = share === 'all' ? superviseBackground(store, log) : null
+    const background = share === 'all' ? openBackground(store, log) : null
     if (background) children.push(background)
+    // It gets a first start its addresses. Later people wait for the API alone, and both at once take processors from each other.
+    if (isFirst) background?.start()
 
     const loops = new Map<Queue, Woken>()
     const wake = gatherWakes((queue: Queue) =>
@@ -130,14 +131,9 @@ export async function runBeck(
       ...(await beat(start)),
       wake,
     }
-    if (runs('watcher') || runs('worker')) {
-      const { openPorts } = await import('./config/ports.ts')
-      const ports = openPorts(config, store.db, log)
-      closers.push(() => Promise.all(ports.map((port) => port.close())).then(() => {}))
-      if (runs('watcher')) startWatchers(start, gateway, ports, loops)
-      if (runs('worker')) startWorkers(start, gateway, ports, loops)
-    }
+    if (runs('watcher') || runs('worker')) await startLoops(start, gateway, loops)
     if (runs('api')) closers.push(await listen(config, gateway))
+    background?.start()
     if (share === 'all') await untilReady(gateway, config)
     // Last of all, since what is shown only once is shown only when the start succeeds.
     const first = runs('api')
@@ -151,18 +147,30 @@ export async function runBeck(
   }
 }
 
-async function bringUpToDate(store: Store, log: Log): Promise<void> {
+/** @returns Whether it was not: then this is the first start of this Beck. */
+async function bringUpToDate(store: Store, log: Log): Promise<boolean> {
   const applied = await store.migrate()
   if (applied.length > 0) log.info({ applied }, 'the database is up to date')
+  return applied.length > 0
 }
 
 /** Modules that will be needed are read while PostgreSQL starts, or is made. Whoever needs them hears what fails. */
 function readAhead(runs: (part: Role) => boolean): void {
   const parts = [
     ...(runs('watcher') || runs('worker') ? [import('./config/ports.ts')] : []),
-    ...(runs('api') ? [import('./http/server.ts')] : []),
+    ...(runs('api') ? [readServer()] : []),
   ]
   Promise.all(parts).catch(() => {})
+}
+
+/** And what its routes compile with: its first request would wait for that. */
+async function readServer() {
+  const [server, { readCompilers }] = await Promise.all([
+    import('./http/server.ts'),
+    import('./http/compile-late.ts'),
+  ])
+  readCompilers()
+  return server
 }
 
 /** Before anything is handed out or sent: the database may have lost commits since this machine saw it. */
@@ -234,6 +242,16 @@ function openRates({ config, store, log, closers }: Start): Gateway['rates'] {
 
 type Woken = Pick<Loop, 'wake'>
 
+/** Of watchers and workers, what this process runs. */
+async function startLoops(start: Start, gateway: Gateway, loops: Map<Queue, Woken>): Promise<void> {
+  const { config, share, store, log, closers } = start
+  const { openPorts } = await import('./config/ports.ts')
+  const ports = openPorts(config, store.db, log)
+  closers.push(() => Promise.all(ports.map((port) => port.close())).then(() => {}))
+  if (RUNS[share].includes('watcher')) startWatchers(start, gateway, ports, loops)
+  if (RUNS[share].includes('worker')) startWorkers(start, gateway, ports, loops)
+}
+
 function startWatchers(
   start: Start,
   gateway: Gateway,
@@ -293,11 +311,7 @@ function closeTogether({ closers }: Start, parts: readonly Stoppable[]): void {
 
 /** @returns What closes the server. */
 async function listen(config: Config, gateway: Gateway): Promise<() => Promise<void>> {
-  const [{ startServer }, { readCompilers }] = await Promise.all([
-    import('./http/server.ts'),
-    import('./http/compile-late.ts'),
-  ])
-  readCompilers()
+  const { startServer } = await readServer()
   try {
     const server = await startServer(gateway, {
       port: config.port,

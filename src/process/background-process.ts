@@ -14,31 +14,36 @@ const PROGRAM = fileURLToPath(new URL('../background.ts', import.meta.url))
 const UNREAD_BYTES_MAX = 1_024
 
 export interface Background {
+  /** Once is enough. They look at all there is to do then. */
+  start(): void
+  /** Before they are started nobody hears it. */
   wake(queue: Queue): void
   stop(): Promise<void>
 }
 
-/** Runs them until `stop`, and starts them again when they end by themselves. */
-export function superviseBackground(store: Store, log: Log): Background {
+/** Runs them from `start` until `stop`, and starts them again when they end by themselves. */
+export function openBackground(store: Store, log: Log): Background {
   let running: WatchedChild | null = null
-  const supervised = superviseChild(
-    'the process of watchers and workers',
-    () => {
-      running = startChild(PROGRAM, [], {
-        env: childEnvironment(store, store.url),
-        stdio: ['pipe', 'inherit', 'inherit'],
-        detached: true,
-      })
-      running.process.stdin?.on('error', () => {})
-      return running
-    },
-    log,
-  )
+  let supervised: ReturnType<typeof superviseChild> | null = null
+  const run = () => {
+    running = startChild(PROGRAM, [], {
+      env: childEnvironment(store, store.url),
+      stdio: ['pipe', 'inherit', 'inherit'],
+      detached: true,
+    })
+    running.process.stdin?.on('error', () => {})
+    return running
+  }
   return {
+    start() {
+      supervised ??= superviseChild('the process of watchers and workers', run, log)
+    },
     wake(queue) {
       const told = running?.process.stdin
       if (told?.writable && told.writableLength < UNREAD_BYTES_MAX) told.write(`${queue}\n`)
     },
-    stop: () => supervised.stop(),
+    async stop() {
+      await supervised?.stop()
+    },
   }
 }

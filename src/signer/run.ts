@@ -167,6 +167,10 @@ function liveKeys(
     const isWhole = vault !== null && vault.size === CHAINS.length
     if (vault !== null && (isWhole || Date.now() - readAt < KEYSTORE_POLL_MS)) return vault
     readAt = Date.now()
+    if (vault !== null && !mayOpen(usable)) {
+      await sayWhatLacks(config, db, vault, concerns)
+      return vault
+    }
     const opened = await open().catch((error: unknown) => {
       if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
       // Test accounts go on; asking a keystore costs too much to be done again and again.
@@ -191,6 +195,10 @@ function liveKeys(
     return reading
   }
 }
+
+/** Whether there is more to open than the sandbox's keys, which take a tenth of a second of a processor to derive. */
+const mayOpen = ({ passphrase, keystorePath }: SignerConfig): boolean =>
+  passphrase !== null && existsSync(keystorePath)
 
 /** Accounts go live, and keystores are made, while a signer runs: asked at each look. */
 async function sayWhatLacks(
