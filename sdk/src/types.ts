@@ -25,7 +25,7 @@ export interface CreatedPayment {
   id: string
   status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  /** what is credited to the balance: `fiat_amount - fee_fiat`, or what was credited once another amount was settled or accepted */
   net_fiat: number
   fiat_currency: 'USD' | 'EUR' | 'GBP'
   /** your own reference, echoed back */
@@ -50,7 +50,7 @@ export interface ListedPayment {
   id: string
   status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  /** what is credited to the balance: `fiat_amount - fee_fiat`, or what was credited once another amount was settled or accepted */
   net_fiat: number
   fiat_currency: 'USD' | 'EUR' | 'GBP'
   /** your own reference, echoed back */
@@ -63,7 +63,7 @@ export interface Payment {
   id: string
   status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  /** what is credited to the balance: `fiat_amount - fee_fiat`, or what was credited once another amount was settled or accepted */
   net_fiat: number
   fiat_currency: 'USD' | 'EUR' | 'GBP'
   /** your own reference, echoed back */

@@ -99,7 +99,10 @@ async function withoutEmptyGroups(db: Queryable, accountId: AccountId, query: Li
   )
   const present = rows.map(({ word }) => word)
   // None is there, or all of them: then nothing is walked in vain.
-  return present.length % words.length === 0 ? query : { ...query, [`filter_${group}`]: present.join(',') }
+  return present.length % words.length === 0
+    ? query
+    : // An operator that was given without words says nothing of these.
+      { ...query, [`filter_${group}`]: present.join(','), [`filter_${group}_op`]: 'is' }
 }
 
 /** What an export tells of a payment. */

@@ -82,6 +82,8 @@ test('sorted by one word and filtered by the other, a list holds what it did', a
     ],
     [{ sort: 'status', filter_asset: 'LTC', filter_asset_op: 'is_not' }, `asset <> 'LTC'`, 'status'],
     [{ sort: 'asset', filter_status: 'failed' }, `status = 'failed'`, 'asset'],
+    [{ sort: 'status', filter_asset: 'LTC', filter_status_op: 'is_not' }, `asset = 'LTC'`, 'status'],
+    [{ sort: 'asset', filter_status: 'failed', filter_asset_op: 'is_not' }, `status = 'failed'`, 'asset'],
     [{ sort: 'asset', filter_status: 'completed' }, 'false', 'asset'],
   ] as const) {
     const { rows } = await db.query<{ id: string }>(

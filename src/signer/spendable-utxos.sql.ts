@@ -3,7 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
-import { openSql } from '../treasury/signed-transaction.ts'
+import { comingSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 
 export interface OwnedUtxo {
@@ -50,7 +50,7 @@ export async function sumExpectedChange(db: Queryable, chain: ChainName, series:
      join utxos c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
        and c.reserved_by is null
      join addresses a on a.chain = c.chain and a.lookup = c.lookup and a.series = $2
-     where t.chain = $1 and ${openSql('t')} and t.block_height is null`,
+     where t.chain = $1 and t.block_height is null and ${comingSql('t')}`,
     [chain, series],
   )
   return rows[0]?.atoms ?? 0n

@@ -122,6 +122,16 @@ export const isOpen = (status: SignedStatus): boolean => !ENDS.includes(status)
 export const openSql = (alias: string): string =>
   `${alias}.status not in (${ENDS.map((status) => `'${status}'`).join(', ')})`
 
+/**
+ * SQL: a transaction of ours that may enter a block yet. Of a replacement set only one does: the one that a block shows, or else the
+ * newest, most likely; a child lives beside its parent.
+ */
+export const comingSql = (alias: string): string => `(${openSql(alias)}
+  and not exists (select from signed_transactions n where n.chain = ${alias}.chain and n.replacement_set = ${alias}.replacement_set
+    and n.kind = 'replacement' and n.created_at > ${alias}.created_at)
+  and (${alias}.kind = 'child' or not exists (select from signed_transactions m where m.chain = ${alias}.chain
+    and m.replacement_set = ${alias}.replacement_set and m.kind <> 'child' and m.block_height is not null)))`
+
 /** It is in a block, and moved nothing. */
 export const hasReverted = (status: SignedStatus): boolean =>
   status === 'mined_reverted' || status === 'reverted'

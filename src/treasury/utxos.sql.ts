@@ -6,6 +6,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { countRows } from '../db/rows.ts'
+import { comingSql } from './signed-transaction.ts'
 
 /** A block as far as UTXOs go; `Block` of the chain port fits. */
 export interface UtxoBlock {
@@ -116,6 +117,10 @@ export const recordFoundUtxos = (
     ],
   )
 
+/** SQL: a block shows UTXO `c`, or it is change that comes. What was displaced, or can not be, leaves its row behind. */
+const IS_OR_COMES = `(c.block_height is not null or exists (
+  select from signed_transactions s where s.chain = c.chain and s.txid = c.txid and ${comingSql('s')}))`
+
 /**
  * What the UTXOs of a series hold that nothing was signed for, the largest first: those too that wait for their depth, and
  * change that no block shows yet. None of less than `least`.
@@ -126,7 +131,7 @@ export async function listUtxoAtoms(
 ): Promise<bigint[]> {
   const { rows } = await db.query<{ atoms: bigint }>(
     `select c.atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and c.atoms >= $3
+     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and c.atoms >= $3 and ${IS_OR_COMES}
      order by c.atoms desc limit $4`,
     [of.chain, of.series, of.least, of.limit],
   )
@@ -140,7 +145,7 @@ export async function sumUtxos(
 ): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(c.atoms), 0) as atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2`,
+     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and ${IS_OR_COMES}`,
     [of.chain, of.series],
   )
   return rows[0]?.atoms ?? 0n

@@ -203,7 +203,9 @@ export class Checker {
       }
       for (const row of signed.values()) {
         const isInBlock = spenders.has(row.txid)
-        add(books, asset, row.bookedFeeAtoms - (isInBlock ? row.feeAtoms : 0n))
+        // What can not enter the chain any more costs nothing.
+        const booked = isOpen(row.status) || row.blockHeight !== null ? row.bookedFeeAtoms : 0n
+        add(books, asset, booked - (isInBlock ? row.feeAtoms : 0n))
         if (isInBlock && row.kind !== 'child') add(books, asset, -row.valueAtoms)
       }
       for (const { id, status, netAtoms } of withdrawals.values())
@@ -226,8 +228,8 @@ export class Checker {
       if (blockHeight !== null) add(blocks, asset, atoms)
     }
     for (const row of signed.values()) {
-      const { asset, valueAtoms, blockHeight, bookedFeeAtoms, paidFeeAtoms, replacementSet } = row
-      add(books, 'ETH', bookedFeeAtoms)
+      const { asset, status, valueAtoms, blockHeight, bookedFeeAtoms, paidFeeAtoms, replacementSet } = row
+      if (isOpen(status) || blockHeight !== null) add(books, 'ETH', bookedFeeAtoms)
       if (blockHeight === null) continue
       add(books, 'ETH', -(paidFeeAtoms ?? 0n))
       add(blocks, 'ETH', -(paidFeeAtoms ?? 0n))

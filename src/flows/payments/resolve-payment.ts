@@ -97,6 +97,8 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     shortfallAtoms: payment.shortfallAtoms - recovered,
     recoveredAtoms: payment.recoveredAtoms + recovered,
     spentMinor,
+    // What came after the payment had ended was seen, too.
+    detectedAt: payment.detectedAt ?? deposits[0]?.seenAt ?? null,
     completedAt: payment.completedAt ?? (await readDatabaseTime(tx)),
   }
   await updatePayment(tx, completed)

@@ -263,6 +263,7 @@ describe('a payment on a chain with six confirmations', () => {
     await accept(story, payment)
     const accepted = await story.read(payment)
     assert.deepEqual([accepted.status, accepted.net_fiat, accepted.fee_fiat], ['completed', 49.5, 0.5])
+    assert.equal(accepted.detected_at, accepted.deposits[0]?.seen_at)
     assert.equal(await story.balance('available'), 49_500_000n)
     await story.proveBooks()
   })

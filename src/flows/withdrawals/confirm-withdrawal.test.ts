@@ -1,9 +1,13 @@
 /** Withdrawals on the simulated chain, from request to confirmation. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { testPayment } from '../../../test/gateway.ts'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { OutsideFailure } from '../../core/errors.ts'
-import { freeze } from '../../ledger/freezes.sql.ts'
+import { freeze, listFreezes } from '../../ledger/freezes.sql.ts'
+import { proveBlock } from '../../proof/prove-block.ts'
+import { listUtxoAtoms, sumUtxos } from '../../treasury/utxos.sql.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { confirmSigned } from './confirm-withdrawal.ts'
 
 for (const [chain, asset, amount] of [
@@ -107,6 +111,62 @@ for (const depth of [1, 3]) {
     await story.proveBooks()
   })
 }
+
+test('a payout that was buried, and whose coin a deep reorganisation gave to another transaction, costs nothing and fails', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { gateway, account } = story
+  const payment = await testPayment(gateway, account, { asset: 'BTC', fiatMinor: 65_000n })
+  const deposit = await story.payAndConfirm(payment, payment.dueAtoms)
+  const { withdrawal } = await story.send('BTC', '0.005')
+  await story.mineAndTurn(3)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+  const bookedFees = async () => {
+    const { rows } = await gateway.db.query<{ atoms: bigint }>(
+      'select sum(booked_fee_atoms) as atoms from signed_transactions',
+    )
+    return rows[0]?.atoms
+  }
+  assert.notEqual(await bookedFees(), 0n, 'what the network took is booked')
+
+  await story.reorganise(5)
+  assert.ok(await story.replace(deposit))
+  for (let block = 0; block < 8; block++) {
+    await story.mine(1)
+    await story.look()
+    // Nothing is given up before the block is proven.
+    await proveBlock(gateway, story.port)
+    await story.turn()
+  }
+  assert.equal((await story.now(withdrawal)).status, 'failed')
+  assert.equal(await bookedFees(), 0n)
+  assert.deepEqual(await listFreezes(gateway.db), [])
+  await story.proveBooks()
+})
+
+test('change of what was displaced is no coin that a payout could be priced for', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { gateway } = story
+  await story.earn('BTC', 65_000n)
+  const [wallet] = (await currentWallets(gateway.db, gateway.secrets)).filter(
+    ({ chain }) => chain === 'sim-bitcoin',
+  )
+  assert.ok(wallet)
+  const coins = () =>
+    listUtxoAtoms(gateway.db, { chain: 'sim-bitcoin', series: wallet.series, least: 0n, limit: 10 })
+  const before = await coins()
+  assert.equal(before.length, 1)
+  const { withdrawal } = await story.send('BTC', '0.001')
+  const [first] = await coins()
+  assert.ok(first, 'its change comes')
+  await story.bump(withdrawal)
+  const bumped = await coins()
+  assert.equal(bumped.length, 1, 'of the two only one is mined')
+  assert.ok((bumped[0] ?? 0n) < first, 'the one that costs more')
+  await story.mineAndTurn(3)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+  assert.deepEqual(await coins(), bumped)
+  assert.equal(await sumUtxos(gateway.db, { chain: 'sim-bitcoin', series: wallet.series }), bumped[0])
+})
 
 test('Ethereum: deposits are swept, then ether and tokens are paid from the hot wallet', async () => {
   const story = await tellPayouts('sim-ethereum')

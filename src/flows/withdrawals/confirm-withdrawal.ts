@@ -14,7 +14,6 @@ import { together } from '../../db/together.ts'
 import { markOwn } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
@@ -25,7 +24,6 @@ import {
   listTakenBack,
   listUnderWay,
   lockReplacementSet,
-  markFeeBooked,
   markMined,
   markUnmined,
   reopen,
@@ -40,6 +38,7 @@ import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { drawPayment } from '../payments/read-payment.ts'
+import { bookFee } from './book-fee.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
 import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
 import { giveUpDisplaced } from './give-up-displaced.ts'
@@ -192,28 +191,6 @@ function finish(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
 /** A replacement excludes what it replaces; a child lives beside its parent, unless that was displaced itself. */
 const excludes = (mined: SetMember, other: SetMember): boolean =>
   isOpen(other.status) && (other.kind !== 'child' || mined.kind === 'replacement')
-
-/**
- * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
- * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
- */
-async function bookFee(tx: Tx, of: SetMember, atoms: bigint): Promise<void> {
-  const { chain, txid, bookedFeeAtoms, feeBookings } = of
-  const more = atoms - bookedFeeAtoms
-  if (more === 0n) return
-  const asset = nativeAsset(chain)
-  await post(tx, {
-    accountId: GATEWAY,
-    chain,
-    cause: { kind: 'network_fee', subjectId: txid, number: feeBookings + 1 },
-    transfers: [
-      more > 0n
-        ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
-        : { asset, debit: 'wallet', credit: 'network_fees', atoms: -more },
-    ],
-  })
-  await markFeeBooked(tx, chain, txid, atoms)
-}
 
 /**
  * A call that reverted, whose hold was given back, runs again after a reorganisation deeper than the confirmations: its

@@ -46,6 +46,7 @@ import {
 } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { returnLoss } from '../payments/book-payment.ts'
+import { bookFee } from './book-fee.ts'
 
 const REFUSED_PER_TURN = 100
 
@@ -199,7 +200,11 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   await lockPayments(tx, withdrawals)
   const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
-  for (const member of members) await end(tx, member, 'impossible')
+  for (const member of members) {
+    await end(tx, member, 'impossible')
+    // It was booked where a block showed it, before a deep reorganisation.
+    await bookFee(tx, member, 0n)
+  }
   await freeUtxos(tx, chain, replacementSet)
   await together(
     tx,

@@ -15,6 +15,7 @@ import { finishSweeps } from '../../treasury/sweeps.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { lockPaidBy } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { bookFee } from './book-fee.ts'
 import { fail, raiseUnsettled } from './fail-withdrawal.ts'
 
 /** Two epochs: what Ethereum's finality is made of. Nothing is given back before that. */
@@ -82,7 +83,11 @@ async function giveUp(
       })
       return false
     }
-    for (const member of members) await end(tx, member, 'impossible')
+    for (const member of members) {
+      await end(tx, member, 'impossible')
+      // It was booked where a block showed it, before a deep reorganisation.
+      await bookFee(tx, member, 0n)
+    }
     for (const withdrawal of withdrawals) {
       // It reverted before a deep reorganisation took its block.
       if (withdrawal.status === 'failed') continue

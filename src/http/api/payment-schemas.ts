@@ -21,7 +21,10 @@ const listedFields = {
   id: Id('pay'),
   status: Status,
   asset: AssetName,
-  net_fiat: Type.Number({ description: 'what is credited to the balance: `fiat_amount - fee_fiat`' }),
+  net_fiat: Type.Number({
+    description:
+      'what is credited to the balance: `fiat_amount - fee_fiat`, or what was credited once another amount was settled or accepted',
+  }),
   fiat_currency: FiatName,
   reference: Nullable(Reference),
   created_at: Timestamp(),

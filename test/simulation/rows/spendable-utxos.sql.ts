@@ -1,6 +1,5 @@
 import type * as real from '../../../src/signer/spendable-utxos.sql.ts'
-import { isOpen } from '../../../src/treasury/signed-transaction.ts'
-import { existing, hex, run, type Tables, type UtxoRow } from './tables.ts'
+import { existing, hex, isComing, run, type Tables, type UtxoRow } from './tables.ts'
 
 export const listSpendable: typeof real.listSpendable = (db, { chain, depositDepth, limit }) =>
   run(db, (tables) => {
@@ -33,7 +32,7 @@ export const sumExpectedChange: typeof real.sumExpectedChange = (db) =>
     [...tables.utxos.values()]
       .filter((utxo) => {
         const signed = tables.signed.get(utxo.txid)
-        const isExpected = signed !== undefined && isOpen(signed.status) && signed.blockHeight === null
+        const isExpected = signed !== undefined && signed.blockHeight === null && isComing(tables, signed)
         return isExpected && utxo.blockHeight === null && utxo.spentBy === null && utxo.reservedBy === null
       })
       .reduce((sum, { atoms }) => sum + atoms, 0n),

@@ -14,6 +14,7 @@ import type { Deposit } from '../../../src/deposits/deposit.ts'
 import type { Cause, Transfer } from '../../../src/ledger/chart-of-accounts.ts'
 import type { DailyBalance } from '../../../src/ledger/daily-balances.sql.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import type { SetMember } from '../../../src/treasury/signed-transactions.sql.ts'
 import type { SweepStatus } from '../../../src/treasury/sweep.ts'
 import type { Branch } from '../../../src/wallets/derivation.ts'
@@ -404,6 +405,15 @@ export async function run<Result>(db: Queryable, statement: (tables: Tables) => 
 /** A replacement set. */
 export const membersOf = (tables: Tables, replacementSet: string): SignedRow[] =>
   [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
+
+/** One that may enter a block yet: of a set the one that a block shows, or else the newest; a child lives beside its parent. */
+export const isComing = (tables: Tables, row: SignedRow): boolean =>
+  isOpen(row.status) &&
+  membersOf(tables, row.replacementSet).every(
+    (member) =>
+      (member.kind !== 'replacement' || member.createdAt <= row.createdAt) &&
+      (row.kind === 'child' || member.kind === 'child' || member.blockHeight === null),
+  )
 
 /** A sweep of ether that was signed again, and for less: a reorganisation took a part of what was there. */
 export function isLowered(tables: Tables, { asset, replacementSet }: SweepRow): boolean {

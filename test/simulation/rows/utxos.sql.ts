@@ -1,5 +1,5 @@
 import type * as real from '../../../src/treasury/utxos.sql.ts'
-import { existing, hex, run } from './tables.ts'
+import { existing, hex, isComing, run, type Tables } from './tables.ts'
 
 export const recordUtxos: typeof real.recordUtxos = (tx, chain, block, isOurs) =>
   run(tx, (tables) => {
@@ -48,6 +48,11 @@ export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids
     }
     return heights
   })
+const comes = (tables: Tables, txid: string): boolean => {
+  const row = tables.signed.get(txid)
+  return row !== undefined && isComing(tables, row)
+}
+
 export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, least, limit }) =>
   run(db, (tables) =>
     [...tables.utxos.values()]
@@ -57,6 +62,7 @@ export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, le
           utxo.spentBy === null &&
           utxo.reservedBy === null &&
           utxo.atoms >= least &&
+          (utxo.blockHeight !== null || comes(tables, utxo.txid)) &&
           existing(tables.addresses, hex(utxo.lookup)).series === series,
       )
       .map(({ atoms }) => atoms)

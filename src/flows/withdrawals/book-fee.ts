@@ -1,0 +1,28 @@
+/** The network's fee of what we send: the gateway's cost. */
+import { nativeAsset } from '../../core/assets.ts'
+import type { Tx } from '../../db/database.ts'
+import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
+import { post } from '../../ledger/post.sql.ts'
+import { markFeeBooked, type SetMember } from '../../treasury/signed-transactions.sql.ts'
+
+/**
+ * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
+ * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
+ */
+export async function bookFee(tx: Tx, of: SetMember, atoms: bigint): Promise<void> {
+  const { chain, txid, bookedFeeAtoms, feeBookings } = of
+  const more = atoms - bookedFeeAtoms
+  if (more === 0n) return
+  const asset = nativeAsset(chain)
+  await post(tx, {
+    accountId: GATEWAY,
+    chain,
+    cause: { kind: 'network_fee', subjectId: txid, number: feeBookings + 1 },
+    transfers: [
+      more > 0n
+        ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
+        : { asset, debit: 'wallet', credit: 'network_fees', atoms: -more },
+    ],
+  })
+  await markFeeBooked(tx, chain, txid, atoms)
+}
