@@ -98,7 +98,7 @@ export async function runBeck(
     closers.push(() => store.close())
     const start: Start = { config, share, store, log, closers }
     // The background's parent did, as the owner of the tables.
-    const isFirst = share !== 'background' && (await bringUpToDate(store, log))
+    const hasMigrated = share !== 'background' && (await bringUpToDate(store, log))
     if (share !== 'signer') await requireSight(store.db)
     await requireMatchingSecret(store, share === 'signer', log)
     const keeper = share === 'signer' ? null : await keepTime(start)
@@ -111,7 +111,7 @@ export async function runBeck(
     const background = share === 'all' ? openBackground(store, log) : null
     if (background) children.push(background)
     // It gets a first start its addresses. Later people wait for the API alone, and both at once take processors from each other.
-    if (isFirst) background?.start()
+    if (hasMigrated) background?.start()
 
     const loops = new Map<Queue, Woken>()
     const wake = gatherWakes((queue: Queue) =>
@@ -147,7 +147,7 @@ export async function runBeck(
   }
 }
 
-/** @returns Whether it was not: then this is the first start of this Beck. */
+/** @returns Whether it was not: at the first start of this Beck, or of a newer version. */
 async function bringUpToDate(store: Store, log: Log): Promise<boolean> {
   const applied = await store.migrate()
   if (applied.length > 0) log.info({ applied }, 'the database is up to date')

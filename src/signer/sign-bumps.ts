@@ -131,7 +131,8 @@ function balanceWith(
   for (let count = 0; count <= extra.length; count++) {
     const utxos = [...inputs, ...extra.slice(0, count)]
     const found = vbytesWith(utxos.length, outputs) <= STANDARD_VBYTES_MAX ? balance(utxos, spending) : null
-    if (found) return found
+    // What gathers coins pays nobody else: something has to be left of them.
+    if (found && (spending.scriptLengths.length > 0 || found.changeAtoms > 0n)) return found
   }
   return null
 }

@@ -123,10 +123,10 @@ export const openSql = (alias: string): string =>
   `${alias}.status not in (${ENDS.map((status) => `'${status}'`).join(', ')})`
 
 /**
- * SQL: a transaction of ours that may enter a block yet. Of a replacement set only one does: the one that a block shows, or else the
+ * SQL: a transaction of ours that is in a block, or may enter one yet. Of a replacement set only one does: while none of it is there the
  * newest, most likely; a child lives beside its parent.
  */
-export const comingSql = (alias: string): string => `(${openSql(alias)}
+export const comingSql = (alias: string): string => `(${alias}.block_height is not null or ${openSql(alias)}
   and not exists (select from signed_transactions n where n.chain = ${alias}.chain and n.replacement_set = ${alias}.replacement_set
     and n.kind = 'replacement' and n.created_at > ${alias}.created_at)
   and (${alias}.kind = 'child' or not exists (select from signed_transactions m where m.chain = ${alias}.chain
