@@ -89,7 +89,7 @@ async function giveUp(
       await bookFee(tx, member, 0n)
     }
     for (const withdrawal of withdrawals) {
-      // It reverted before a deep reorganisation took its block.
+      // It reverted before a deep reorganisation took its block. What it kept for gas stays: the alert below names the set.
       if (withdrawal.status === 'failed') continue
       await fail(gateway, tx, withdrawal, 'impossible', 'nonce_used')
     }
