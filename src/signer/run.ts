@@ -162,15 +162,14 @@ function liveKeys(
   let vault: Vault | null = null
   let readAt = 0
   let usable = config
-  const open = () => openVault(usable, db, openSecrets(config.secretKey, config.alsoSecretKey))
+  const open = async () =>
+    vault !== null && !mayOpen(usable)
+      ? vault
+      : openVault(usable, db, openSecrets(config.secretKey, config.alsoSecretKey))
   const readKeystore = async (): Promise<Vault> => {
     const isWhole = vault !== null && vault.size === CHAINS.length
     if (vault !== null && (isWhole || Date.now() - readAt < KEYSTORE_POLL_MS)) return vault
     readAt = Date.now()
-    if (vault !== null && !mayOpen(usable)) {
-      await sayWhatLacks(config, db, vault, concerns)
-      return vault
-    }
     const opened = await open().catch((error: unknown) => {
       if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
       // Test accounts go on; asking a keystore costs too much to be done again and again.

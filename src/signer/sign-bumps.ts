@@ -90,9 +90,6 @@ async function replaceOutputs(
   const extra = await spendableNow(signer, keys, 20)
   const selection = balanceWith(inputs, extra, spending)
   if (!selection) return 'the confirmed coins that fit into it do not suffice for a higher fee'
-  // Of a consolidation, which pays nobody else.
-  if (outputs.length === 0 && selection.changeAtoms === 0n)
-    return 'a higher fee would take all that it gathers'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
   const position = before.change

@@ -129,8 +129,12 @@ export const openSql = (alias: string): string =>
 export const comingSql = (alias: string): string => `(${alias}.block_height is not null or ${openSql(alias)}
   and not exists (select from signed_transactions n where n.chain = ${alias}.chain and n.replacement_set = ${alias}.replacement_set
     and n.kind = 'replacement' and n.created_at > ${alias}.created_at)
-  and (${alias}.kind = 'child' or not exists (select from signed_transactions m where m.chain = ${alias}.chain
-    and m.replacement_set = ${alias}.replacement_set and m.kind <> 'child' and m.block_height is not null)))`
+  and ${unrivalledSql(alias)})`
+
+/** SQL: no block holds a transaction of its replacement set that it cannot live beside, as a child lives beside its parent. */
+export const unrivalledSql = (alias: string): string =>
+  `(${alias}.kind = 'child' or not exists (select from signed_transactions m where m.chain = ${alias}.chain
+    and m.replacement_set = ${alias}.replacement_set and m.kind <> 'child' and m.block_height is not null))`
 
 /** It is in a block, and moved nothing. */
 export const hasReverted = (status: SignedStatus): boolean =>

@@ -10,6 +10,7 @@ import {
   type SignedStatus,
   type SignedTrigger,
   signedStatusAfter,
+  unrivalledSql,
 } from './signed-transaction.ts'
 
 export interface SignedTransaction {
@@ -75,8 +76,7 @@ export async function claimToSend(
        where chain = $1 and ${openSql('t')} and t.status in ('ready', 'sent', 'refused') and send_at <= now()
          and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
            and n.kind = 'replacement' and n.created_at > t.created_at and (n.status <> 'refused' or t.nonce is not null))
-         and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
-           and m.kind <> 'child' and m.block_height is not null))
+         and ${unrivalledSql('t')}
        order by status = 'refused', nonce nulls first, created_at limit $3 for update skip locked
      )
      update signed_transactions t set send_at = now() + interval '30 seconds', since_height = coalesce(since_height, $2)

@@ -3,7 +3,7 @@ import { nativeAsset } from '../../core/assets.ts'
 import type { Tx } from '../../db/database.ts'
 import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
-import { markFeeBooked, type SetMember } from '../../treasury/signed-transactions.sql.ts'
+import { end, markFeeBooked, type SetMember } from '../../treasury/signed-transactions.sql.ts'
 
 /**
  * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
@@ -25,4 +25,12 @@ export async function bookFee(tx: Tx, of: SetMember, atoms: bigint): Promise<voi
     ],
   })
   await markFeeBooked(tx, chain, txid, atoms)
+}
+
+/** Ends a replacement set that can never enter the chain: it costs nothing, whatever was booked before a deep reorganisation. */
+export async function endImpossible(tx: Tx, members: readonly SetMember[]): Promise<void> {
+  for (const member of members) {
+    await end(tx, member, 'impossible')
+    await bookFee(tx, member, 0n)
+  }
 }

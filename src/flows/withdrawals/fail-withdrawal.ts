@@ -22,7 +22,7 @@ import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
 import { freeUtxos, listImpossible } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
-import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
+import { lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
   CANCELLED,
   completionCause,
@@ -46,7 +46,7 @@ import {
 } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { returnLoss } from '../payments/book-payment.ts'
-import { bookFee } from './book-fee.ts'
+import { endImpossible } from './book-fee.ts'
 
 const REFUSED_PER_TURN = 100
 
@@ -200,11 +200,7 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   await lockPayments(tx, withdrawals)
   const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
-  for (const member of members) {
-    await end(tx, member, 'impossible')
-    // It was booked where a block showed it, before a deep reorganisation.
-    await bookFee(tx, member, 0n)
-  }
+  await endImpossible(tx, members)
   await freeUtxos(tx, chain, replacementSet)
   await together(
     tx,

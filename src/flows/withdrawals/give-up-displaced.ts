@@ -9,13 +9,13 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { lockPayments } from '../../payments/payments.sql.ts'
 import { isNonceAwaited, listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
-import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
+import { lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import { wantDelegateAgain } from '../../treasury/sweep-delegates.sql.ts'
 import { finishSweeps } from '../../treasury/sweeps.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { lockPaidBy } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { bookFee } from './book-fee.ts'
+import { endImpossible } from './book-fee.ts'
 import { fail, raiseUnsettled } from './fail-withdrawal.ts'
 
 /** Two epochs: what Ethereum's finality is made of. Nothing is given back before that. */
@@ -83,11 +83,7 @@ async function giveUp(
       })
       return false
     }
-    for (const member of members) {
-      await end(tx, member, 'impossible')
-      // It was booked where a block showed it, before a deep reorganisation.
-      await bookFee(tx, member, 0n)
-    }
+    await endImpossible(tx, members)
     for (const withdrawal of withdrawals) {
       // It reverted before a deep reorganisation took its block. What it kept for gas stays: the alert below names the set.
       if (withdrawal.status === 'failed') continue

@@ -32,7 +32,7 @@ export const sumExpectedChange: typeof real.sumExpectedChange = (db) =>
     [...tables.utxos.values()]
       .filter((utxo) => {
         const signed = tables.signed.get(utxo.txid)
-        const isExpected = signed !== undefined && signed.blockHeight === null && isComing(tables, signed)
+        const isExpected = signed?.blockHeight === null && isComing(tables, signed)
         return isExpected && utxo.blockHeight === null && utxo.spentBy === null && utxo.reservedBy === null
       })
       .reduce((sum, { atoms }) => sum + atoms, 0n),

@@ -407,14 +407,15 @@ export const membersOf = (tables: Tables, replacementSet: string): SignedRow[] =
   [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
 
 /** One that is in a block, or may enter one yet: of a set of which none is there the newest; a child lives beside its parent. */
-export const isComing = (tables: Tables, row: SignedRow): boolean =>
-  row.blockHeight !== null ||
-  (isOpen(row.status) &&
-    membersOf(tables, row.replacementSet).every(
-      (member) =>
-        (member.kind !== 'replacement' || member.createdAt <= row.createdAt) &&
-        (row.kind === 'child' || member.kind === 'child' || member.blockHeight === null),
-    ))
+export const isComing = (tables: Tables, row: SignedRow | undefined): boolean =>
+  row !== undefined &&
+  (row.blockHeight !== null ||
+    (isOpen(row.status) &&
+      membersOf(tables, row.replacementSet).every(
+        (member) =>
+          (member.kind !== 'replacement' || member.createdAt <= row.createdAt) &&
+          (row.kind === 'child' || member.kind === 'child' || member.blockHeight === null),
+      )))
 
 /** A sweep of ether that was signed again, and for less: a reorganisation took a part of what was there. */
 export function isLowered(tables: Tables, { asset, replacementSet }: SweepRow): boolean {

@@ -1,5 +1,5 @@
 import type * as real from '../../../src/treasury/utxos.sql.ts'
-import { existing, hex, isComing, run, type Tables } from './tables.ts'
+import { existing, hex, isComing, run } from './tables.ts'
 
 export const recordUtxos: typeof real.recordUtxos = (tx, chain, block, isOurs) =>
   run(tx, (tables) => {
@@ -48,10 +48,6 @@ export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids
     }
     return heights
   })
-const comes = (tables: Tables, txid: string): boolean => {
-  const row = tables.signed.get(txid)
-  return row !== undefined && isComing(tables, row)
-}
 
 export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, least, limit }) =>
   run(db, (tables) =>
@@ -62,7 +58,7 @@ export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, le
           utxo.spentBy === null &&
           utxo.reservedBy === null &&
           utxo.atoms >= least &&
-          (utxo.blockHeight !== null || comes(tables, utxo.txid)) &&
+          (utxo.blockHeight !== null || isComing(tables, tables.signed.get(utxo.txid))) &&
           existing(tables.addresses, hex(utxo.lookup)).series === series,
       )
       .map(({ atoms }) => atoms)
