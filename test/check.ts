@@ -15,6 +15,7 @@ const CHECKS = [
   'check:types',
   'check:lint',
   'check:length',
+  'check:expressions',
 ]
 
 interface Outcome {

@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 
 export function openApi(options: ApiOptions): ApiClient {
   const key = readKey(options.key ?? process.env.BECK_API_KEY)
-  const base = `${options.api.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`
+  const base = `${options.api.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '')}/v1`
   return {
     key,
     async call<Data>(method: 'GET' | 'POST', path: string, body?: object) {

@@ -97,7 +97,7 @@ function readBase(baseUrl: string | undefined): string {
     throw new ConfigurationError(
       `baseUrl is ${baseUrl ? JSON.stringify(baseUrl.slice(0, 100)) : 'not set'}; expected Beck's address, such as https://pay.example.com/v1`,
     )
-  const path = url.pathname.replace(/\/+$/, '')
+  const path = url.pathname.replace(/(?<!\/)\/+$/, '')
   return url.origin + (path.endsWith('/v1') ? path : `${path}/v1`)
 }
 

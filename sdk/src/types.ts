@@ -156,9 +156,9 @@ export interface WebhookEndpoint {
   /** whether it receives events */
   is_active: boolean
   created_at: string
-  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
+  /** why Beck stopped sending: the receiver answered 410, or attempts failed for five days, none succeeding in between */
   disabled_reason: 'gone' | 'failing' | null
-  /** since when no attempt has succeeded; after five days of it Beck stops sending */
+  /** since when attempts have failed, with no success in between, nor 2 days without an attempt; after five days of it Beck stops sending */
   failing_since: string | null
 }
 

@@ -202,7 +202,7 @@ function publicUrlOf(text: string): string | null {
   const url = URL.parse(text)
   const isPlain =
     url && ['http:', 'https:'].includes(url.protocol) && !url.search && !url.hash && !url.username
-  return isPlain ? url.href.replace(/\/+$/, '') : null
+  return isPlain ? url.href.replace(/(?<!\/)\/+$/, '') : null
 }
 
 function fiatOf(text: string): bigint | null {

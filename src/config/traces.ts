@@ -28,7 +28,9 @@ function tracesUrlOf(text: string): string | null {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) return null
   const { origin, pathname, search, hash, username, password } = url
-  return search || hash || username || password ? null : `${origin}${pathname.replace(/\/+$/, '')}/v1/traces`
+  return search || hash || username || password
+    ? null
+    : `${origin}${pathname.replace(/(?<!\/)\/+$/, '')}/v1/traces`
 }
 
 /** As the specification writes them: values are percent-encoded. @throws For what is no header, decoded. */

@@ -45,7 +45,10 @@ const JITTER = 0.2
 /** No receiver may put an attempt off for longer. */
 const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
 
-/** An endpoint without one success for so long is disabled; people are told of it in these words. */
+/** No two attempts are further apart where one is due: the longest wait, with its jitter, is shorter. */
+export const SILENT_DAYS = 2
+
+/** An endpoint that has been failing for so long, without one success, is disabled; people are told of it in these words. */
 export const FAILING_MAX = { days: 5, words: 'five days' } as const
 
 /** Why Beck stops sending to an endpoint: the receiver answered 410, or {@link FAILING_MAX} passed without success. */

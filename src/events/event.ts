@@ -12,6 +12,10 @@ export const EVENT_TYPES = [
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
+/** Which events somebody may read who may read payments: two hold a withdrawal. */
+export const readableTypes = (mayReadWithdrawals: boolean): readonly EventType[] =>
+  EVENT_TYPES.filter((type) => mayReadWithdrawals || !type.startsWith('payout.'))
+
 export interface Announcement {
   readonly accountId: AccountId
   readonly type: EventType

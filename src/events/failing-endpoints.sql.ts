@@ -2,7 +2,7 @@
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
-import { FAILING_MAX } from './delivery.ts'
+import { FAILING_MAX, SILENT_DAYS } from './delivery.ts'
 
 interface EndpointKey {
   readonly accountId: AccountId
@@ -24,25 +24,30 @@ const change = (assignment: string, concerned: string): string =>
 /** An attempt succeeded: the record is clean again. Locks the endpoints by id. */
 export async function markEndpointsWell(tx: Tx, endpoints: readonly EndpointKey[]): Promise<void> {
   await tx.query(
-    change('failing_since = null', 'w.failing_since is not null'),
+    change('failing_since = null, failed_at = null', 'w.failing_since is not null'),
     arraysOf(endpoints, 'accountId', 'id'),
   )
 }
 
 /**
- * An attempt failed: the time of failure begins, or goes on. Locks the endpoints by id.
+ * An attempt failed: the time of failure begins, or goes on. It begins anew after a silence longer than any wait between two
+ * attempts: nothing was sent meanwhile, so nobody knows how long the receiver was well. Locks the endpoints by id.
  *
- * @returns Those without one success in {@link FAILING_MAX}.
+ * @returns Those that have been failing for {@link FAILING_MAX}.
  */
 export async function markEndpointsFailing(
   tx: Tx,
   endpoints: readonly EndpointKey[],
 ): Promise<readonly EndpointKey[]> {
   const { rows } = await tx.query<EndpointKey & { tooLong: boolean }>(
-    `${change('failing_since = coalesce(w.failing_since, now())', 'w.is_active')}
+    `${change(
+      `failing_since = case when w.failed_at > now() - make_interval(days => $4) then w.failing_since else now() end,
+       failed_at = now()`,
+      'w.is_active',
+    )}
      returning w.account_id as "accountId", w.id,
        w.failing_since <= now() - make_interval(days => $3) as "tooLong"`,
-    [...arraysOf(endpoints, 'accountId', 'id'), FAILING_MAX.days],
+    [...arraysOf(endpoints, 'accountId', 'id'), FAILING_MAX.days, SILENT_DAYS],
   )
   return rows.filter(({ tooLong }) => tooLong).map(({ accountId, id }) => ({ accountId, id }))
 }

@@ -24,6 +24,8 @@ export const { page: listEvents, batches: exportEvents } = listOf<ListedEvent>({
   filters: {
     filter_id: exactId('evt', 'e.id'),
     filter_type: isOrIsNot('e.type', EVENT_TYPES, 'filter_type_op'),
+    // Those that the reader may read, beside what he asks for.
+    readable: isOrIsNot('e.type', EVENT_TYPES, 'readable_op'),
   },
   countedMax: COUNTED_MAX,
 })

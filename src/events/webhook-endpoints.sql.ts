@@ -148,7 +148,7 @@ export const enableWebhookEndpoint = (
 ): Promise<WebhookEndpoint | null> =>
   firstRow(
     tx,
-    `update webhook_endpoints set is_active = true, disabled_reason = null, failing_since = null
+    `update webhook_endpoints set is_active = true, disabled_reason = null, failing_since = null, failed_at = null
      where account_id = $1 and id = $2 and deleted_at is null returning ${COLUMNS}`,
     [accountId, id],
   )

@@ -90,11 +90,18 @@ const READ_LIMIT_MS = 10_000
 const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
 /** As the log of API calls keeps it: without the emails that lists are searched by, and without what lets whoever has it sell or act as a buyer. */
-const loggedPath = (url: string): string =>
-  url
-    .replace(/([?&][^=&]*email[^=&]*=)[^&]*/gi, '$1…')
-    .replace(/(cs|pos)_[0-9a-z]+/gi, '$1_…')
-    .slice(0, PATH_LENGTH_MAX)
+function loggedPath(url: string): string {
+  const [path = '', ...queries] = url.slice(0, PATH_LENGTH_MAX).split('?')
+  const query = queries.join('?').split('&').map(withoutEmail).join('&')
+  return `${path}${query && '?'}${query}`.replace(/(cs|pos)_[0-9a-z]+/gi, '$1_…').slice(0, PATH_LENGTH_MAX)
+}
+
+/** One filter of a query. Its name may be written with escapes. */
+function withoutEmail(filter: string): string {
+  const [written = '', ...value] = filter.split('=')
+  const [name = ''] = new URLSearchParams(written).keys()
+  return value.length > 0 && /email/i.test(name) ? `${written}=…` : filter
+}
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 

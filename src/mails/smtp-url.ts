@@ -38,6 +38,6 @@ export function readSmtpUrl(text: string): SmtpServer | null {
 
 /** `Name <address>` or an address. @returns Null when it is neither. */
 export function readMailFrom(text: string): { readonly name: string; readonly address: string } | null {
-  const [, name = '', address = ''] = /^(?:([^<>"\r\n]*?)\s*<)?([^\s<>@,"]+@[^\s<>@,"]+)>?$/.exec(text) ?? []
+  const [, name = '', address = ''] = /^(?:([^<>"\r\n]*)<)?([^\s<>@,"]+@[^\s<>@,"]+)>?$/.exec(text) ?? []
   return address && text.endsWith('>') === text.includes('<') ? { name: name.trim(), address } : null
 }

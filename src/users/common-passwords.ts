@@ -36,7 +36,7 @@ export function isCommonPassword(password: string, words: readonly string[]): bo
     left = left.replaceAll(word, ' ')
   left = withoutRuns(left)
   // Digits at either end are counted up from nothing by every guesser.
-  left = left.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '').replace(/\s/g, '')
+  left = left.replace(/^\P{L}+|(?<!\P{L})\P{L}+$/gu, '').replace(/\s/g, '')
   return new Set(left).size < LEFT_MIN
 }
 

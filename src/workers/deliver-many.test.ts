@@ -56,7 +56,9 @@ test('an endpoint that fails holds few places until it succeeds again', async ()
   })
   const { endpoint: made } = await endpoint(shop.url)
   for (let n = 0; n < 30; n++) await happen()
-  await db.query('update webhook_endpoints set failing_since = now() where id = $1', [made.id])
+  await db.query('update webhook_endpoints set failing_since = now(), failed_at = now() where id = $1', [
+    made.id,
+  ])
   deliverer({ perEndpointMax: 10, perFailingEndpointMax: 2, sender: { timeoutMs: 400 } })
   await shop.count(2)
   await until(made.id, (rows) => rows.filter(({ attempts }) => attempts > 0).length >= 2)

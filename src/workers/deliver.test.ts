@@ -141,7 +141,7 @@ test('five days without a success disable the endpoint, a success in between doe
   const { endpoint: made } = await endpoint(shop.url)
   const failingFor = async (days: number) =>
     await db.query(
-      'update webhook_endpoints set failing_since = now() - make_interval(days => $2) where id = $1',
+      'update webhook_endpoints set failing_since = now() - make_interval(days => $2), failed_at = now() where id = $1',
       [made.id, days],
     )
   await happen()
@@ -163,6 +163,25 @@ test('five days without a success disable the endpoint, a success in between doe
   await until(made.id, settled)
   const found = await findWebhookEndpoint(db, account, made.id)
   assert.deepEqual([found?.isActive, found?.disabledReason], [false, 'failing'])
+})
+
+test('one bad answer after weeks without any event ends nothing', async () => {
+  const shop = await receiver(({ response }) => response.writeHead(502).end())
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen()
+  deliverer()
+  await until(made.id, tried)
+  await failing(made.id)
+  await db.query(
+    `update webhook_endpoints set failing_since = now() - interval '20 days', failed_at = now() - interval '17 days' where id = $1`,
+    [made.id],
+  )
+  await makeDue(made.id)
+  const [row] = await until(made.id, (rows) => rows.every(({ attempts }) => attempts === 2))
+  assert.equal(row?.status, 'pending')
+  const found = await findWebhookEndpoint(db, account, made.id)
+  assert.equal(found?.isActive, true)
+  assert.ok(found?.failingSince && found.failingSince.getTime() > Date.now() - 60_000, 'it begins anew')
 })
 
 test('during a rotation the receiver may know the old or the new secret', async () => {

@@ -28,6 +28,7 @@ interface Service {
   readonly stop_grace_period?: string
   readonly read_only?: boolean
   readonly cap_drop?: readonly string[]
+  readonly ulimits?: object
   readonly depends_on?: unknown
   readonly secrets?: readonly string[]
 }
@@ -64,7 +65,7 @@ const SERVICE_KEYS = [
     'logging',
   ],
   ...['networks', 'ports', 'profiles', 'read_only', 'restart', 'secrets', 'security_opt', 'shm_size'],
-  ...['stop_grace_period', 'tmpfs', 'volumes'],
+  ...['stop_grace_period', 'tmpfs', 'ulimits', 'volumes'],
 ]
 
 test('every service has what the specification knows, and names only what is there', () => {
@@ -92,6 +93,7 @@ test('each role is a service with 90 s to end; only the API has ports, on this m
     assert.deepEqual(each.command, ['start', '--role', role])
     assert.equal(each.stop_grace_period, '90s')
     assert.deepEqual([each.read_only, each.cap_drop, each.restart], [true, ['ALL'], 'unless-stopped'])
+    assert.deepEqual(each.ulimits, { core: 0 }, 'no dump has its keys')
     for (const port of each.ports ?? []) assert.match(port, /^127\.0\.0\.1:/)
     assert.deepEqual(each.ports === undefined, role !== 'api')
     // What a process remembers of the database is its own.

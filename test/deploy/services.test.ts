@@ -60,6 +60,8 @@ test('each role runs as itself, has 90 s to end, and is started again; the signe
     assert.match(text, /^TimeoutStopSec=90$/m)
     assert.match(text, /^Restart=always$/m)
     assert.match(text, /^WantedBy=beck\.target$/m)
+    assert.match(text, /^LimitCORE=0$/m, 'no dump has its keys')
+    if (role === 'signer') assert.match(text, /^MemorySwapMax=0$/m)
     const user = /^User=(\S+)$/m.exec(text)?.[1] ?? assert.fail(role)
     if (role === 'signer') assert.ok(!users.has(user), 'the signer shares its user')
     users.add(user)

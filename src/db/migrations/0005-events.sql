@@ -32,8 +32,10 @@ create table webhook_endpoints (
   previous_secret_sealed bytea,
   previous_secret_until timestamptz,
   is_active boolean not null default true,
-  -- Since when no attempt succeeded; five days of it disable the endpoint.
+  -- Since when attempts have failed, without a success or a long silence in between; five days of it disable the endpoint.
   failing_since timestamptz,
+  -- The last of them.
+  failed_at timestamptz check ((failed_at is null) = (failing_since is null)),
   disabled_reason text,
   created_at timestamptz not null default now(),
   deleted_at timestamptz,

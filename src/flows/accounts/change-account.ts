@@ -118,7 +118,7 @@ function readContact(text: string): string {
 
 /** A percentage from 0 up to the most, in its hundredths. @throws {Refusal} `invalid`, `invalid_fee` or `invalid_tolerance`. */
 const readBps = (field: 'fee' | 'tolerance', percentMax: bigint, such: string) => (text: string) => {
-  const bps = parseDecimal(text.trim().replace(/\s*%$/, ''), 2)
+  const bps = parseDecimal(text.trim().replace(/%$/, '').trimEnd(), 2)
   if (bps !== null && bps >= 0n && bps <= percentMax * 100n) return Number(bps)
   throw invalidField(
     field,

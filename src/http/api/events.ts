@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import { showId } from '../../core/ids.ts'
 import { parseVerbatim } from '../../core/json.ts'
-import { EVENT_TYPES } from '../../events/event.ts'
+import { EVENT_TYPES, readableTypes } from '../../events/event.ts'
 import { replayEvents } from '../../events/replay-events.sql.ts'
 import { type Route, read } from '../route.ts'
 import { Fields, Id, Nullable, OneOf, Timestamp } from '../schemas.ts'
@@ -59,9 +59,7 @@ export const events: readonly Route[] = [
     refusals: { 400: ['unknown_event'] },
     example: { data: { items: [EXAMPLE], has_more: false, cursor: EXAMPLE.id } },
     async read({ db, account, scopes, query }) {
-      const types = EVENT_TYPES.filter(
-        (type) => !type.startsWith('payout.') || scopes.includes('withdrawals:read'),
-      )
+      const types = readableTypes(scopes.includes('withdrawals:read'))
       const page = await replayEvents(db, account.id, {
         types,
         after: query.after ?? null,

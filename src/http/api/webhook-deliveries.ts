@@ -1,7 +1,7 @@
 /** What the contract leaves out about webhooks: one endpoint, its secret's rotation, what it was sent. All ours. */
 import { readId, showId, type WebhookEndpointId } from '../../core/ids.ts'
 import { isoOrNull } from '../../core/time.ts'
-import { DISABLED_REASONS, FAILING_MAX } from '../../events/delivery.ts'
+import { DISABLED_REASONS, FAILING_MAX, SILENT_DAYS } from '../../events/delivery.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import {
   DELIVERY_SORTS,
@@ -29,11 +29,13 @@ const Endpoint = Fields(
     ...endpointFields,
     disabled_reason: Nullable(
       OneOf(DISABLED_REASONS, {
-        description: `why Beck stopped sending: the receiver answered 410, or did not succeed once in ${FAILING_MAX.words}`,
+        description: `why Beck stopped sending: the receiver answered 410, or attempts failed for ${FAILING_MAX.words}, none succeeding in between`,
       }),
     ),
     failing_since: Nullable(
-      Timestamp(`since when no attempt has succeeded; after ${FAILING_MAX.words} of it Beck stops sending`),
+      Timestamp(
+        `since when attempts have failed, with no success in between, nor ${SILENT_DAYS} days without an attempt; after ${FAILING_MAX.words} of it Beck stops sending`,
+      ),
     ),
   },
   { title: 'WebhookEndpoint' },

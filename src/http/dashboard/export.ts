@@ -21,8 +21,13 @@ export type ExportColumns<Row> = Readonly<Record<string, (row: Row, account: Acc
 export interface Export<Row> {
   readonly columns: ExportColumns<Row>
   readonly filters: readonly Filter[]
-  /** A batch at a time, whoever many there are. */
-  read(db: Queryable, accountId: AccountId, query: ListQuery): AsyncIterable<readonly Row[]>
+  /** A batch at a time, however many there are. */
+  read(
+    db: Queryable,
+    accountId: AccountId,
+    query: ListQuery,
+    may: PlaceCall['may'],
+  ): AsyncIterable<readonly Row[]>
 }
 
 /** `GET /:account/<page>/export`, for whoever may export and read the page. Its order is the newest first, whatever the list's. */
@@ -32,7 +37,12 @@ export const exportRow = <Row>(page: string, alsoNeeds: Permission, given: Expor
     isStream: true,
     handle(call) {
       const { sort: _sort, order: _order, ...query } = listQuery(call, given.filters)
-      return sendExport(call, page, given.columns, given.read(call.gateway.db, call.place.account.id, query))
+      return sendExport(
+        call,
+        page,
+        given.columns,
+        given.read(call.gateway.db, call.place.account.id, query, call.may),
+      )
     },
   })
 

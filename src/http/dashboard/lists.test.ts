@@ -5,7 +5,8 @@ import { testApp } from '../../../test/api.ts'
 import { homeOf, testPerson } from '../../../test/dashboard.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { createApiKey } from '../../accounts/api-keys.sql.ts'
-import { newId, showId } from '../../core/ids.ts'
+import { type EventId, newId, showId } from '../../core/ids.ts'
+import { announce } from '../../events/announce.sql.ts'
 import { inZone } from './words.ts'
 
 const gateway = await testGateway({ freshPerChain: 40 })
@@ -316,4 +317,28 @@ test('points of sale are found by name and state', async () => {
   assert.deepEqual(await seen('filter_status=active'), ['Counter'])
   assert.deepEqual(await seen('filter_status=inactive'), ['Bar'])
   assert.deepEqual(await seen('filter_name=COUNT'), ['Counter'])
+})
+
+test('who may not read withdrawals finds none among the events', async () => {
+  const dev = await testPerson(gateway, app, { account, role: 'developer' })
+  const paid = newId('wd')
+  await gateway.db.transaction((tx) =>
+    announce(tx, {
+      accountId: account.id,
+      type: 'payout.completed',
+      cause: `withdrawal:${paid}:completed`,
+      data: { id: paid },
+    }),
+  )
+  const { rows } = await gateway.db.query<{ id: string }>(
+    `select id from events where account_id = $1 and type = 'payout.completed'`,
+    [account.id],
+  )
+  const ways = ['', '?filter_type=payout.completed', `?filter_id=${showId('evt', rows[0]?.id as EventId)}`]
+  for (const way of ways) {
+    assert.match((await owner.get(`${home}/events${way}`)).html, new RegExp(paid), way)
+    assert.doesNotMatch((await dev.get(`${home}/events${way}`)).html, new RegExp(paid), way)
+  }
+  assert.doesNotMatch((await dev.get(`${home}/events`)).html, /<option[^>]*payout\./)
+  assert.match(String(await linesOf('/events/export?column_type')), /payout\.completed/)
 })

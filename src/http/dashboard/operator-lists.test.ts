@@ -39,7 +39,7 @@ async function troubled(name: string) {
   await attempt(account, failed, `status = 'failed', due_at = null, finished_at = now()`)
   await attempt(account, delivered, `status = 'delivered', due_at = null, finished_at = now()`)
   await db.query(
-    `update webhook_endpoints set failing_since = now() - interval '2 hours' where account_id = $1`,
+    `update webhook_endpoints set failing_since = now() - interval '2 hours', failed_at = now() where account_id = $1`,
     [account.id],
   )
   return { account, endpoint: endpoint.id, retrying, failed, delivered }

@@ -55,7 +55,8 @@ export function pickLanguage(chosen: string | undefined, accepted: string | unde
     .slice(0, 500)
     .split(',')
     .map((range) => {
-      const [tag = '', quality] = range.trim().split(/\s*;\s*q=/)
+      const [tag = '', ...parameters] = range.split(';').map((each) => each.trim())
+      const quality = parameters.find((each) => each.startsWith('q='))?.slice(2)
       return { tag, quality: quality === undefined ? 1 : Number(quality) || 0 }
     })
     .filter(({ quality }) => quality > 0)

@@ -2,7 +2,8 @@
 import { ACTOR_KINDS, type RecordedAct } from '../../../audit/act.ts'
 import { exportActs, listActsOf } from '../../../audit/list-acts.sql.ts'
 import { showId } from '../../../core/ids.ts'
-import { EVENT_TYPES } from '../../../events/event.ts'
+import type { ListQuery } from '../../../db/list-filters.ts'
+import { EVENT_TYPES, type EventType, readableTypes } from '../../../events/event.ts'
 import { exportEvents, type ListedEvent, listEvents } from '../../../events/list-events.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
@@ -13,10 +14,16 @@ import { empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
-const EVENT_FILTERS: readonly Filter[] = [
-  choiceOf('filter_type', 'Type', EVENT_TYPES),
+const eventFilters = (types: readonly EventType[]): readonly Filter[] => [
+  choiceOf('filter_type', 'Type', types),
   { name: 'filter_id', label: 'Event id', kind: 'text' },
 ]
+
+const typesFor = (may: PlaceCall['may']): readonly EventType[] => readableTypes(may('withdrawals:read'))
+
+/** What is asked for, of what may be read. */
+const readable = (query: ListQuery, may: PlaceCall['may']): ListQuery =>
+  may('withdrawals:read') ? query : { ...query, readable: typesFor(may).join() }
 
 const EXPORTED_EVENTS: ExportColumns<ListedEvent> = {
   id: (row) => showId('evt', row.id),
@@ -29,8 +36,8 @@ const eventsPage = (call: PlaceCall): Promise<Sheet> =>
   listPage<ListedEvent>(call, {
     nav: 'events',
     title: 'Events',
-    read: (query) => listEvents(call.gateway.db, call.place.account.id, query),
-    filters: EVENT_FILTERS,
+    read: (query) => listEvents(call.gateway.db, call.place.account.id, readable(query, call.may)),
+    filters: eventFilters(typesFor(call.may)),
     exports: Object.keys(EXPORTED_EVENTS),
     columns: [
       {
@@ -99,8 +106,8 @@ export const logRows: readonly DashboardRow[] = [
   placeRow('webhooks:read', 'GET /:account/events', { handle: eventsPage }),
   exportRow('events', 'webhooks:read', {
     columns: EXPORTED_EVENTS,
-    filters: EVENT_FILTERS,
-    read: exportEvents,
+    filters: eventFilters(EVENT_TYPES),
+    read: (db, accountId, query, may) => exportEvents(db, accountId, readable(query, may)),
   }),
   placeRow('audit:read', 'GET /:account/audit', { handle: auditPage }),
   exportRow('audit', 'audit:read', { columns: EXPORTED_ACTS, filters: ACT_FILTERS, read: exportActs }),
