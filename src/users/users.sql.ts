@@ -20,6 +20,11 @@ export const insertUser = (
 export const findUser = (db: Queryable, id: UserId): Promise<User | null> =>
   firstRow(db, `select ${COLUMNS} from users u where u.id = $1`, [id])
 
+/** Until the transaction ends, nobody else changes what he signs in with who locks too. */
+export async function lockUser(tx: Tx, id: UserId): Promise<void> {
+  await tx.query('select from users where id = $1 for no key update', [id])
+}
+
 export const findUserByEmail = (db: Queryable, email: string): Promise<User | null> =>
   firstRow(db, `select ${COLUMNS} from users u where lower(u.email) = lower($1)`, [email])
 

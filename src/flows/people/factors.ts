@@ -16,7 +16,7 @@ import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts
 import { deleteSessions, type Session, stepUpSession, takeChallenge } from '../../users/sessions.sql.ts'
 import { describeTotp, newTotpSecret, type TotpSetup } from '../../users/totp.ts'
 import { wordsAbout } from '../../users/user.ts'
-import { setPassword, setUserName } from '../../users/users.sql.ts'
+import { lockUser, setPassword, setUserName } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { takeAppCode } from './app-code.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
@@ -118,7 +118,7 @@ export async function renewRecoveryCodes(
 /** @throws {Refusal} `conflict`, `last_factor`: without one nothing live can be opened. */
 export async function removeTotp(gateway: Gateway, session: Session, person: Person): Promise<void> {
   await gateway.db.transaction(async (tx) => {
-    if (!session.hasPasskey) throw lastFactor()
+    await requireAnother(tx, session, 'totp')
     await deleteTotp(tx, session.userId)
     await recordFactor(tx, person, 'totp.remove')
     await endOthers(tx, session)
@@ -133,16 +133,21 @@ export async function removePasskey(
   id: PasskeyId,
 ): Promise<void> {
   await gateway.db.transaction(async (tx) => {
-    const others = (await listPasskeys(tx, session.userId)).filter((passkey) => passkey.id !== id)
-    if (others.length === 0 && !session.hasTotp) throw lastFactor()
+    await requireAnother(tx, session, id)
     if (!(await deletePasskey(tx, session.userId, id))) return
     await recordFactor(tx, person, 'passkey.remove')
     await endOthers(tx, session)
   })
 }
 
-const lastFactor = () =>
-  conflict('last_factor', 'this is the only second factor; add another one before it goes')
+/** Who takes two away at once does so one after the other. */
+async function requireAnother(tx: Tx, session: Session, than: PasskeyId | 'totp'): Promise<void> {
+  await lockUser(tx, session.userId)
+  const passkeys = (await listPasskeys(tx, session.userId)).filter(({ id }) => id !== than)
+  const totp = than === 'totp' ? null : await findTotp(tx, session)
+  if (passkeys.length > 0 || totp?.confirmedAt) return
+  throw conflict('last_factor', 'this is the only second factor; add another one before it goes')
+}
 
 /** @throws {Refusal} `weak_password`. */
 export async function changePassword(
