@@ -1,4 +1,5 @@
 /** A signer and a payer for tests that tell stories: each call is one turn, in this process. */
+import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,9 +16,17 @@ import { Approvals } from '../src/signer/approvals/approvals.ts'
 import { openJournal } from '../src/signer/journal.ts'
 import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { chainKeys, type Vault } from '../src/signer/vault.ts'
+import type { NetworkRates } from '../src/treasury/fees.ts'
 import { fillAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { pollPayouts } from '../src/workers/pay-out.ts'
 import { TEMPLATE_CHANGE, TEST_SECRETS, testMode, testRoot } from './wallet.ts'
+
+/** Of a network whose node knows them, or may guess. */
+export async function feeRates(gateway: Gateway, port: ChainPort): Promise<NetworkRates> {
+  const rates = await refreshFeeRates(gateway, port)
+  assert.ok(rates)
+  return rates
+}
 
 /** A signer with the test seed's keys and a journal of its own. */
 export async function testSigner(
@@ -56,7 +65,7 @@ export async function payOnce(gateway: Gateway, port: ChainPort): Promise<void> 
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
-  await rehearsePayouts(gateway, port, rates)
+  if (rates) await rehearsePayouts(gateway, port, rates)
   await pollPayouts(gateway, port, rates)
   await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: TEMPLATE_CHANGE })
 }

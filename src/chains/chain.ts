@@ -143,8 +143,10 @@ export interface ChainPort {
    *
    * @param seenAtHeight - Where the watcher saw it, if it did. A Bitcoin or Litecoin node without a transaction index shows
    *   a transaction whose outputs are all spent by its block alone: that one block is read, and no other.
+   * @param knowing - Of Ethereum: the answer counts only from a node that has this block. Behind one URL stand many, and some are late.
+   * @throws {OutsideFailure} when the node that answers does not have it.
    */
-  findTransaction(txid: string, seenAtHeight?: number): Promise<FoundTransaction | null>
+  findTransaction(txid: string, seenAtHeight?: number, knowing?: string): Promise<FoundTransaction | null>
   /**
    * What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this.
    *
@@ -191,8 +193,10 @@ export interface ChainPort {
 export type FeeRates =
   | {
       readonly kind: 'vbyte'
-      /** Null when the node has no estimate, which is normal on a private network. */
+      /** Null when the node has no estimate: it is new, was off for days, or its network is private. */
       readonly atomsPerKvb: bigint | null
+      /** Whether a fee may be guessed then. Not where blocks are full: it would be many times too little, or too much. */
+      readonly mayGuess: boolean
       /** The least that the node's mempool takes now. */
       readonly floorAtomsPerKvb: bigint
     }

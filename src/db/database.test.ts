@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { conflict, OutcomeUnknown } from '../core/errors.ts'
+import { conflict, InvariantBroken, OutcomeUnknown } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import { type Database, openDatabase, type Queryable } from './database.ts'
 import { Unreachable } from './failures.ts'
@@ -197,6 +198,37 @@ test('what PostgreSQL refuses costs no connection, in a transaction or alone', a
     assert.deepEqual((await db.query('select x from made order by x')).rows, [{ x: 2 }, { x: 4 }])
   } finally {
     await db.close()
+  }
+})
+
+test('a transaction that failed is none, though somebody caught its failure and went on', async () => {
+  const db = await testDatabase()
+  await db.query('create table made (x int)')
+  const goesOn = async (tx: Queryable) => {
+    await tx.query('insert into made values (1)')
+    await tx.query('select 1 / 0').catch(() => {})
+    return 'done'
+  }
+  await assert.rejects(db.transaction(goesOn), InvariantBroken)
+  assert.deepEqual((await db.query('select x from made')).rows, [])
+})
+
+test('a machine that vanished is asked for after seconds of silence', async () => {
+  const db = await testDatabase({ connectionsMax: 1 })
+  const overTcp = openDatabase({ url: db.url, connectionsMax: 1 })
+  try {
+    const { rows } = await overTcp.query<{ port: number }>('select inet_client_port() as port')
+    const port = rows[0]?.port.toString(16).toUpperCase().padStart(4, '0')
+    const sockets = (await readFile('/proc/net/tcp', 'utf8'))
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+    const [timer = '', ticks = ''] =
+      sockets.find(([, local, , state]) => local?.endsWith(`:${port}`) && state === '01')?.[5]?.split(':') ??
+      []
+    assert.equal(timer, '02', 'it keeps alive')
+    assert.ok(Number.parseInt(ticks, 16) <= 500, `hundredths of a second: ${Number.parseInt(ticks, 16)}`)
+  } finally {
+    await overTcp.close()
   }
 })
 

@@ -107,6 +107,8 @@ const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
 /** A database that starts again is there within seconds, and only it knows what was committed: so long is looked, and sent again. */
 const DOUBT_MS_MAX = 10_000
 const LOOK_PAUSE: Backoff = { firstMs: 100, maxMs: 2_000 }
+/** Of silence, until the other side is asked whether it is there: once a second from then on, ten times. */
+const KEEP_ALIVE_MS = 5_000
 /**
  * A process that freezes inside a transaction gives its locks back after this; what it wrote there is undone. Said per
  * transaction, because a session behind a pooler is not ours to set.
@@ -130,6 +132,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: CONNECT_MS_MAX,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
+    // A machine that vanished is noticed in a quarter of a minute; Linux alone would ask after two hours. Whoever waits for an answer
+    // that was lost with it waits no longer.
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types,
     // Not the pool's `verify`: whom it is given to may have been told by then that none was free, and its statement would be sent after all.
     ...(options.verify ? { onConnect: verifier(options.verify) } : {}),
@@ -292,7 +297,9 @@ async function attemptOnce<Result>(
       query: (text, values, hot) => run(server, client, text, values, hot),
     })
     committing = true
-    await client.query('commit')
+    const { command } = await client.query('commit')
+    // Somebody caught a failure of PostgreSQL's and went on: nothing that followed was written, and nothing before it is.
+    invariant(command === 'COMMIT', 'a transaction that had failed was taken for a good one')
     return { kind: 'done', result }
   } catch (cause) {
     lost = broken !== undefined || isConnectionLoss(cause)

@@ -1,5 +1,6 @@
 /** The end of an event's life. */
-import type { Queryable } from '../db/database.ts'
+import { attempt } from '../db/attempt.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { sqlState } from '../db/failures.ts'
 import { countRows } from '../db/rows.ts'
 
@@ -8,14 +9,14 @@ import { countRows } from '../db/rows.ts'
  *
  * @returns How many events went; as many as `limit` means that there may be more.
  */
-export async function pruneEvents(db: Queryable, days: number, limit: number): Promise<number> {
-  try {
-    return await countRows(db, PRUNE, [days, limit])
-  } catch (error) {
-    // A delivery was asked for again in this moment: its event stays, and all others go the next time.
-    if (sqlState(error) === STILL_REFERENCED) return limit
-    throw error
-  }
+export async function pruneEvents(tx: Tx, days: number, limit: number): Promise<number> {
+  let removed = limit
+  const error = await attempt(tx, async () => {
+    removed = await countRows(tx, PRUNE, [days, limit])
+  })
+  // A delivery was asked for again in this moment: its event stays, and all others go the next time.
+  if (error !== null && sqlState(error) !== STILL_REFERENCED) throw error
+  return removed
 }
 
 const STILL_REFERENCED = '23503'

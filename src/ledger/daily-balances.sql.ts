@@ -65,7 +65,8 @@ export async function findLastClosedDay(db: Queryable): Promise<string | null> {
 
 /**
  * Days that ended at least a minute ago and are not closed, oldest first; from the first account on, at most the 31
- * that a balance shows. The minute lets transactions that began before midnight commit.
+ * that a balance shows. A day is left out while a transaction that began before its end may still write to it: its COMMIT can
+ * wait for a standby or a disk, and who read the balances meanwhile would not see it.
  */
 export async function listDaysToClose(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ day: string }>(
@@ -74,11 +75,14 @@ export async function listDaysToClose(db: Queryable): Promise<string[]> {
        greatest(
          ((now() - interval '1 minute') at time zone 'utc')::date - 31,
          (select min(created_at) at time zone 'utc' from accounts)::date
-       ),
-       ((now() - interval '1 minute') at time zone 'utc')::date - 1,
+       )::timestamp,
+       (((now() - interval '1 minute') at time zone 'utc')::date - 1)::timestamp,
        interval '1 day'
      ) as d (day)
      where exists (select from accounts) and not exists (select from closed_days c where c.day = d.day::date)
+       and not exists (select from pg_stat_activity
+         where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()
+           and xact_start < (d.day + interval '1 day') at time zone 'utc')
      order by 1`,
   )
   return rows.map((row) => row.day)

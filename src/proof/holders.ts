@@ -138,7 +138,7 @@ export function createLocator(db: Database | Tx, port: ChainPort): Locator {
       located.push(
         ...(await Promise.all(
           uncertain.slice(start, start + ASKED_AT_ONCE).map(async (transaction): Promise<Located> => {
-            const now = of.get(transaction.txid) ?? locate(db, port, transaction, progress.tipHeight)
+            const now = of.get(transaction.txid) ?? locate(db, port, transaction, progress)
             of.set(transaction.txid, now)
             return { ...transaction, now: await now }
           }),
@@ -152,9 +152,9 @@ async function locate(
   db: Queryable,
   port: ChainPort,
   transaction: UncertainTransaction,
-  tipHeight: number,
+  { tipHeight, tipHash }: ChainProgress,
 ): Promise<Located['now']> {
-  const found = await port.findTransaction(transaction.txid)
+  const found = await port.findTransaction(transaction.txid, undefined, tipHash)
   if (!found?.block || found.block.height > tipHeight) return null
   return {
     reverted: found.reverted ?? false,

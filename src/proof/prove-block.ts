@@ -102,7 +102,7 @@ async function prove(
   if (seen.length > 0) {
     if (await areFrozen(db, chain, seen)) return 'unlike'
     // Once more, at another moment and with nothing of what was added up before.
-    const again = await compareBlock(db, port, locator, 'no sums')
+    const again = await compareBlock(db, port, createLocator(db, port), 'no sums')
     if ('reason' in again) return again
     if (again.result.differences.length > 0) return freezeUnlike(gateway, chain, again.result.differences)
   }
@@ -231,7 +231,7 @@ async function proveOld(
   const slices = new Set(walk.strays.filter((stray) => !isGift(stray)).map(({ slice }) => slice))
   const unlike: Difference[] = []
   for (const slice of slices) {
-    const again = await findSliceStrays(db, port, slice, locator)
+    const again = await findSliceStrays(db, port, slice, createLocator(db, port))
     if ('reason' in again) return again
     unlike.push(
       ...again.strays.filter((stray) => !isGift(stray)).map((stray) => strayDifference(chain, stray)),

@@ -65,7 +65,7 @@ async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): P
   await failRefused(gateway, seen.aside)
   const rates = await ratesNow(gateway, port, seen)
   const sent = await broadcastSigned(gateway, port)
-  await rehearsePayouts(gateway, port, rates)
+  if (rates) await rehearsePayouts(gateway, port, rates)
   return sent
 }
 
@@ -85,15 +85,20 @@ async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory):
   return false
 }
 
-/** Everything that a new block may change. */
-export async function pollPayouts(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<void> {
+/** Everything that a new block may change. @param rates - Without them nothing is planned that costs a fee. */
+export async function pollPayouts(
+  gateway: Gateway,
+  port: ChainPort,
+  rates: NetworkRates | null,
+): Promise<void> {
   const { chain } = port
   await confirmSigned(gateway, port)
   await bookCapital(gateway, chain)
   const network = networkOfChain(chain)
-  if (network === 'ethereum') await sweepIfPossible(gateway, port, rates)
+  if (network === 'ethereum' && rates) await sweepIfPossible(gateway, port, rates)
   // After the places of our transactions, so that what left is never counted as still there.
   await refreshSenders(gateway, port)
+  if (!rates) return
   const rate = network === 'ethereum' ? rates.rate + rates.priorityRate : rates.rate
   const wished = await wishBumps(gateway.db, chain, { afterMs: BUMP_AFTER_MS[network], rate })
   if (wished > 0) gateway.log.info({ chain, wished }, 'transactions wait too long and should pay more')
@@ -112,7 +117,7 @@ async function sweepIfPossible(gateway: Gateway, port: ChainPort, rates: Network
   }
 }
 
-async function ratesNow(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<NetworkRates> {
+async function ratesNow(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<NetworkRates | null> {
   if (seen.rates && Date.now() - seen.ratesAtMs < RATES_AGE_MS) return seen.rates
   seen.rates = await refreshFeeRates(gateway, port)
   seen.ratesAtMs = Date.now()

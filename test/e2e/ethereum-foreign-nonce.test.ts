@@ -10,10 +10,9 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import { signTransfer } from '../../src/chains/ethereum/sign.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { planSweeps } from '../../src/flows/treasury/sweep-deposits.ts'
-import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { fail } from '../../src/flows/withdrawals/fail-withdrawal.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../../src/wallets/derivation.ts'
-import { payOnce, signAll } from '../payouts.ts'
+import { feeRates, payOnce, signAll } from '../payouts.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
 const older = await ethereumPayouts({ confirmations: 2, hardfork: 'cancun' })
@@ -138,7 +137,7 @@ describe('a nonce of a deposit address that an authorisation of ours used', () =
     await newer.confirm()
     // As from a branch that the batch is not in, between one call and the next.
     const elsewhere: ChainPort = { ...port, nextNonce: async () => 0n }
-    await planSweeps(gateway, elsewhere, await refreshFeeRates(gateway, port))
+    await planSweeps(gateway, elsewhere, await feeRates(gateway, port))
     await signAll(signer)
     const ofSweep = async () =>
       (

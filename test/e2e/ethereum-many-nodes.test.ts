@@ -62,6 +62,30 @@ describe('a node that is behind the one that told the tip', () => {
     assert.equal((await payouts.now(withdrawal)).status, 'completed')
   })
 
+  it('and has not met the block of a payout freezes nothing, whether it says so or answers as if there were none', async () => {
+    const withdrawal = await payouts.request('ETH', '0.2', stranger())
+    await payouts.turn()
+    await anvil.mine()
+    await payouts.follow()
+    const { txHash } = await payouts.now(withdrawal)
+    assert.ok(txHash)
+    const { hash } = await port.tip()
+    assert.ok((await port.findTransaction(txHash, undefined, hash))?.block)
+    await assert.rejects(port.findTransaction(txHash, undefined, `0x${'ab'.repeat(32)}`), OutsideFailure)
+    let asked = 0
+    const late: ChainPort = {
+      ...port,
+      findTransaction: async (txid, ...of) => {
+        asked += 1
+        return asked === 1 ? null : port.findTransaction(txid, ...of)
+      },
+    }
+    assert.equal(await proveBlock(gateway, late), 'proven')
+    assert.ok(asked > 1)
+    await payouts.finish()
+    assert.equal((await payouts.now(withdrawal)).status, 'completed')
+  })
+
   it('and follows another chain settles nothing: a payout is complete in the blocks that the watcher followed', async () => {
     const withdrawal = await payouts.request('ETH', '0.2', stranger())
     await payouts.sign()

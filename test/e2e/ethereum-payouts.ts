@@ -1,14 +1,13 @@
 /** Withdrawals on a real Anvil with the real signer: each turn signs, sends, follows and looks, so nothing waits. */
 import assert from 'node:assert/strict'
 import type { Asset } from '../../src/core/assets.ts'
-import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { rehearsePayouts } from '../../src/flows/withdrawals/rehearse-payouts.ts'
 import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
-import { payOnce, signAll, testSigner } from '../payouts.ts'
+import { feeRates, payOnce, signAll, testSigner } from '../payouts.ts'
 import { type EthereumRoad, type EthereumRoadOptions, ethereumRoad } from './ethereum-road.ts'
 
 const ETHER = 10n ** 18n
@@ -86,7 +85,7 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
       return found
     },
     async sign() {
-      await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
+      await rehearsePayouts(gateway, port, await feeRates(gateway, port))
       await signAll(signer)
     },
     async rehearsed(withdrawal) {

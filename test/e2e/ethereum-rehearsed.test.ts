@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { OutsideFailure } from '../../src/core/errors.ts'
-import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { rehearsePayouts } from '../../src/flows/withdrawals/rehearse-payouts.ts'
 import { freeze, thaw } from '../../src/ledger/freezes.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
-import { payOnce, signAll } from '../payouts.ts'
+import { feeRates, payOnce, signAll } from '../payouts.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 2 })
@@ -75,7 +74,7 @@ describe('what must revert is refused by the signer alone', () => {
 
   it('while its coin is frozen the node is not asked, and what it said before refuses nothing', async () => {
     const asked = await payouts.request('USDC', '20', await blocked())
-    await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
+    await rehearsePayouts(gateway, port, await feeRates(gateway, port))
     const unasked = await payouts.request('USDC', '20', await blocked())
     await freeze(gateway.db, 'ethereum', 'USDC', 'restored')
     for (let turn = 0; turn < 2; turn++) {
@@ -138,9 +137,9 @@ describe('a withdrawal whose gas limit follows from the price of gas', () => {
     await anvil.rpc('anvil_setCode', [receiver, '0x6001600055'])
     await payouts.setBaseFee(10n ** 10n)
     const withdrawal = await payouts.request('ETH', '0.003', receiver)
-    await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
+    await rehearsePayouts(gateway, port, await feeRates(gateway, port))
     await payouts.setBaseFee(4n * 10n ** 10n)
-    await refreshFeeRates(gateway, port)
+    await feeRates(gateway, port)
     await signAll(payouts.signer)
     const { rows } = await gateway.db.query('select from signed_payouts where withdrawal_id = $1', [
       withdrawal.id,

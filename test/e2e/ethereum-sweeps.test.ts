@@ -4,11 +4,10 @@ import { describe, it } from 'node:test'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { planSweeps } from '../../src/flows/treasury/sweep-deposits.ts'
-import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { confirmSigned } from '../../src/flows/withdrawals/confirm-withdrawal.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
 import { testApp } from '../api.ts'
-import { signAll } from '../payouts.ts'
+import { feeRates, signAll } from '../payouts.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
 const CONFIRMATIONS = 3
@@ -73,7 +72,7 @@ describe('sweeping on a chain without EIP-7702', () => {
           return port.holdings(query)
         },
       }
-      assert.equal(await planSweeps(gateway, slow, await refreshFeeRates(gateway, port)), 1)
+      assert.equal(await planSweeps(gateway, slow, await feeRates(gateway, port)), 1)
       assert.ok(!isFirst)
       await payouts.finish()
       await payouts.finish()
@@ -178,7 +177,7 @@ describe('sweeping on a chain with EIP-7702', () => {
     assert.deepEqual(used, [{ next: 1n }], 'the authorisation took the first one')
     await anvil.send({ to: payment.address, value: 10n ** 17n })
     await payouts.confirm()
-    const rates = await refreshFeeRates(gateway, port)
+    const rates = await feeRates(gateway, port)
     // The batch was in none of its blocks.
     const elsewhere: ChainPort = {
       ...port,
@@ -217,7 +216,7 @@ describe('sweeping on a chain with EIP-7702', () => {
     await anvil.reorganise(CONFIRMATIONS)
     await payouts.follow()
     assert.equal(await port.nextNonce?.(payment.address), 0n)
-    assert.equal(await planSweeps(gateway, port, await refreshFeeRates(gateway, port)), 0)
+    assert.equal(await planSweeps(gateway, port, await feeRates(gateway, port)), 0)
     await payouts.finish()
     await payouts.finish()
     assert.equal(await payouts.tokensOf('USDC', payment.address), 0n)

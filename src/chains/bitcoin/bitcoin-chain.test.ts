@@ -154,6 +154,7 @@ for (const node of nodes) {
     assert.deepEqual(await port.feeRates(), {
       kind: 'vbyte',
       atomsPerKvb: null,
+      mayGuess: true,
       floorAtomsPerKvb: BigInt(Math.round(minrelaytxfee * 1e8)),
     })
   })

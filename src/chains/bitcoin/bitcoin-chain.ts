@@ -105,7 +105,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
 
     broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
     findTransaction: (txid, seenAtHeight) => findTransaction(rpc, txid, seenAtHeight),
-    feeRates: () => feeRates(rpc),
+    feeRates: () => feeRates(rpc, network),
     concerns: () => concernsOf(rpc),
     findFunds: (lookups) => scanUnspent(rpc, asset, lookups),
 
@@ -269,7 +269,7 @@ async function unspentAtoms(rpc: CoreRpc, outpoints: readonly Outpoint[]): Promi
   return atoms
 }
 
-async function feeRates(rpc: CoreRpc): Promise<FeeRates> {
+async function feeRates(rpc: CoreRpc, network: BitcoinNetwork): Promise<FeeRates> {
   const [estimate, mempool] = await rpc.batch([
     { method: 'estimatesmartfee', params: [FEE_TARGET_BLOCKS] },
     { method: 'getmempoolinfo' },
@@ -282,6 +282,7 @@ async function feeRates(rpc: CoreRpc): Promise<FeeRates> {
   return {
     kind: 'vbyte',
     atomsPerKvb: rate === undefined ? null : coinAtoms(rate),
+    mayGuess: !network.hasFeeMarket,
     floorAtomsPerKvb: full > relayed ? full : relayed,
   }
 }

@@ -21,9 +21,17 @@ export interface BitcoinNetwork {
   readonly scriptHashes: readonly number[]
   /** Blocks appear only when somebody asks for them, and having no peers is normal. */
   readonly isPrivate: boolean
+  /** Its blocks are full: what offers too little waits for days. Elsewhere what relays is mined. */
+  readonly hasFeeMarket: boolean
 }
 
-const BITCOIN_TEST = { bech32: 'tb', pubKeyHash: 0x6f, scriptHashes: [0xc4], isPrivate: false }
+const BITCOIN_TEST = {
+  bech32: 'tb',
+  pubKeyHash: 0x6f,
+  scriptHashes: [0xc4],
+  isPrivate: false,
+  hasFeeMarket: false,
+}
 
 export const BITCOIN_NETWORKS = {
   bitcoin: {
@@ -40,6 +48,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x00,
       scriptHashes: [0x05],
       isPrivate: false,
+      hasFeeMarket: true,
     },
     testnet: {
       ...BITCOIN_TEST,
@@ -77,6 +86,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x30,
       scriptHashes: [0x05, 0x32],
       isPrivate: false,
+      hasFeeMarket: false,
     },
     testnet: {
       chainName: 'test',
@@ -86,6 +96,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x6f,
       scriptHashes: [0xc4, 0x3a],
       isPrivate: false,
+      hasFeeMarket: false,
     },
     regtest: {
       chainName: 'regtest',
@@ -95,6 +106,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x6f,
       scriptHashes: [0xc4, 0x3a],
       isPrivate: true,
+      hasFeeMarket: false,
     },
   },
 } as const satisfies Record<BitcoinLike, Record<string, BitcoinNetwork>>

@@ -183,6 +183,7 @@ for (const version of versions) {
     assert.deepEqual(await port.feeRates(), {
       kind: 'vbyte',
       atomsPerKvb: 12_345n,
+      mayGuess: version.chain !== 'bitcoin',
       floorAtomsPerKvb: version.floorAtomsPerKvb,
     })
     const holdings = await port.holdings({ outpoints: [{ txid: TXID, index: 0 }], addresses: [] })
@@ -210,6 +211,7 @@ test('a node without an estimate says so in two ways', async () => {
     answers = { ...versions.at(-1)?.answers, estimatesmartfee }
     const rates = await portOf('bitcoin').feeRates()
     assert.equal(rates.kind === 'vbyte' && rates.atomsPerKvb, null)
+    assert.equal(rates.kind === 'vbyte' && rates.mayGuess, false, 'where blocks are full')
   }
 })
 

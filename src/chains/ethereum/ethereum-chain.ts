@@ -55,7 +55,7 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
     lookAtMempool: async () => null,
     onHint: (wake) => headSocket?.onHead(wake) ?? (() => {}),
     broadcast: (rawTransaction) => broadcastRaw(rpc, rawTransaction),
-    findTransaction: (txid) => findTransaction(rpc, tokens, txid),
+    findTransaction: (txid, _, knowing) => findTransaction(rpc, tokens, txid, knowing),
     ...createHoldingsReader(rpc, tokens),
     feeRates: () => readFeeRates(rpc),
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import net from 'node:net'
 import { after, describe, it } from 'node:test'
 import { privateKeyToAccount } from 'viem/accounts'
 import { startAnvil } from '../../../test/anvil.ts'
@@ -329,6 +330,35 @@ describe('a WebSocket to an Ethereum node', () => {
     assert.deepEqual(await chain.tip(), await open().tip())
     await chain.close()
     await assert.rejects(chain.tip(), OutsideFailure)
+  })
+
+  it('that says nothing any more is given up, though it is never closed', { timeout: 30_000 }, async () => {
+    const { port: nodePort } = new URL(anvil.wsUrl)
+    const links: [net.Socket, net.Socket][] = []
+    const between = net.createServer((near) => {
+      const far = net.connect(Number(nodePort), '127.0.0.1')
+      near.pipe(far).pipe(near)
+      near.on('error', () => far.destroy())
+      far.on('error', () => near.destroy())
+      links.push([near, far])
+    })
+    await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve))
+    const chain = open({ rpcUrl: `ws://127.0.0.1:${(between.address() as net.AddressInfo).port}` })
+    const tip = await chain.tip()
+    for (const [near, far] of links) {
+      near.unpipe(far)
+      far.unpipe(near)
+      near.resume()
+    }
+    await assert.rejects(chain.tip(), /did not answer within 5 s/)
+    assert.deepEqual(await chain.tip(), tip)
+    assert.equal(links.length, 2)
+    await chain.close()
+    for (const [near, far] of links) {
+      near.destroy()
+      far.destroy()
+    }
+    between.close()
   })
 
   it('is not needed: without one there are no hints', async () => {

@@ -41,6 +41,8 @@ test('who used a nonce is found among the blocks below a height, and only there'
   assert.deepEqual(long, await use(1n, tip), 'a node that remembers tells of any time')
   const forgetful = remembering(tip + 600 - 128)
   assert.deepEqual(await findNonceUse(forgetful, from, 1n, tip + 600), { kind: 'unclear' }, 'too long ago')
+  const young = remembering(tip + 601)
+  assert.deepEqual(await findNonceUse(young, from, 1n, tip + 600), { kind: 'unclear' }, 'not even there')
 })
 
 test('an authorisation in the transaction of somebody else uses a nonce too', async () => {

@@ -4,7 +4,7 @@ import type { Rpc } from '../json-rpc.ts'
 import { authorityOf } from './signed-transaction.ts'
 import { type Hex, hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
-/** A full node keeps the state of the last 128 blocks, and the height asked up to lies deep among them. */
+/** Most full nodes keep the state of the last 128 blocks, and the height asked up to lies deep among them; some keep 64. */
 const BLOCKS_LOOKED_BACK = 60
 
 /** By a transaction of the account's, or by an authorisation of its (EIP-7702), which uses one in somebody else's. */
@@ -22,7 +22,9 @@ export async function findNonceUse(
     return answer && !answer.error ? quantity(answer.result, 'nonce') > nonce : null
   }
 
-  if (upToHeight < 0 || !(await isUsedAt(upToHeight))) return { kind: 'unused' }
+  const isUsed = upToHeight >= 0 && (await isUsedAt(upToHeight))
+  if (isUsed === null) return { kind: 'unclear' }
+  if (!isUsed) return { kind: 'unused' }
   let since = upToHeight
   let before = upToHeight
   // Ever further back, as far as the node remembers: an archive tells of all there was.

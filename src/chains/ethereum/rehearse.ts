@@ -1,7 +1,8 @@
 /** Whether transfers would succeed if they entered the next block, asked before anything is signed: a call that reverts costs its gas. */
 import type { Asset } from '../../core/assets.ts'
+import { OutsideFailure } from '../../core/errors.ts'
 import type { Rehearsal, RehearsedTransfer } from '../chain.ts'
-import type { NodeError, Rpc, RpcAnswer, RpcCall } from '../json-rpc.ts'
+import { type NodeError, type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import { balanceCalls, readBalances } from './balances.ts'
 import type { TokenContracts } from './transactions.ts'
 import { transferCall } from './transfer-call.ts'
@@ -39,7 +40,12 @@ export async function rehearse(
       }
       return { method: 'eth_estimateGas', params: [call, toQuantity(height)] }
     }),
+    { method: 'eth_getBlockByNumber', params: [toQuantity(height), false] },
   ])
+  // By its height a call is asked on whatever block stands there: one that reverts there only is no reason to refuse it.
+  const there = take(answers.at(-1))
+  if (there === null || readBlockRef(there).hash !== hash)
+    throw new OutsideFailure('the chain was reorganised while transfers were rehearsed', { retryable: true })
   const held = readBalances(answers.slice(0, holdings.length), senders.length, tokens.size)
   return transfers.map(({ from, asset, atoms, gasMax }, position) => {
     const has = held[senders.indexOf(from)]?.[assets.indexOf(asset)] ?? 0n

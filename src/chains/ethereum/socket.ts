@@ -33,6 +33,8 @@ class ReconnectingSocket implements NodeSocket {
   readonly #wakers = new Set<() => void>()
   readonly #waiting = new Map<unknown, Waiting>()
   #connection: Promise<WebSocket> | undefined
+  #socket: WebSocket | undefined
+  #heardAtMs = 0
   #reconnect: NodeJS.Timeout | undefined
   #isSubscribed = false
   #isClosed = false
@@ -49,7 +51,12 @@ class ReconnectingSocket implements NodeSocket {
     const call: Waiting = { answers: [], expected: requests.length, resolve, reject }
     for (const { id } of requests) this.#waiting.set(id, call)
     const late = `did not answer within ${timeoutMs / SECOND_MS} s`
-    const timer = setTimeout(() => reject(this.#failure(late)), timeoutMs)
+    const askedAtMs = performance.now()
+    const timer = setTimeout(() => {
+      reject(this.#failure(late))
+      // A proxy may keep a connection open whose node is gone, and the kernel one that is cut for a quarter of an hour.
+      if (this.#heardAtMs < askedAtMs) this.#drop(socket)
+    }, timeoutMs)
     try {
       for (const request of requests) socket.send(JSON.stringify(request))
       const answers = await promise
@@ -81,6 +88,7 @@ class ReconnectingSocket implements NodeSocket {
     this.#connection ??= new Promise<WebSocket>((resolve, reject) => {
       const socket = new WebSocket(this.#node.url, { headers: this.#node.headers })
       const timer = setTimeout(() => socket.close(), RPC_TIMEOUT_MS)
+      this.#socket = socket
       const ping = setInterval(() => send(socket, { id: 'ping', method: 'net_version' }), PING_MS)
       ping.unref()
       socket.addEventListener('open', () => {
@@ -94,13 +102,22 @@ class ReconnectingSocket implements NodeSocket {
         clearTimeout(timer)
         clearInterval(ping)
         reject(this.#failure('did not accept the WebSocket connection'))
-        this.#lose()
+        this.#lose(socket)
       })
     })
     return this.#connection
   }
 
-  #lose(): void {
+  /** Does not wait for the other side to agree: it may never. */
+  #drop(socket: WebSocket): void {
+    this.#lose(socket)
+    socket.close()
+  }
+
+  /** Once for each: another one may have taken its place. */
+  #lose(socket: WebSocket): void {
+    if (this.#socket !== socket) return
+    this.#socket = undefined
     this.#connection = undefined
     this.#isSubscribed = false
     for (const call of this.#waiting.values()) call.reject(this.#failure('closed the WebSocket connection'))
@@ -124,6 +141,7 @@ class ReconnectingSocket implements NodeSocket {
   }
 
   #receive(text: string): void {
+    this.#heardAtMs = performance.now()
     for (const answer of [parseJson(text)].flat()) {
       if (member(answer, 'method') === 'eth_subscription') for (const wake of this.#wakers) wake()
       const id = member(answer, 'id')

@@ -17,8 +17,8 @@ export const SIMULATED_TOKENS: Readonly<Record<'USDC' | 'USDT', `0x${string}`>> 
 
 /** Fees never change here. The rates to pay are above the least that the simulated nodes relay. */
 export const SIMULATED_FEE_RATES = {
-  'sim-bitcoin': { kind: 'vbyte', atomsPerKvb: 2_000n, floorAtomsPerKvb: 1_000n },
-  'sim-litecoin': { kind: 'vbyte', atomsPerKvb: 10_000n, floorAtomsPerKvb: 1_000n },
+  'sim-bitcoin': { kind: 'vbyte', atomsPerKvb: 2_000n, mayGuess: true, floorAtomsPerKvb: 1_000n },
+  'sim-litecoin': { kind: 'vbyte', atomsPerKvb: 10_000n, mayGuess: true, floorAtomsPerKvb: 1_000n },
   'sim-ethereum': { kind: 'gas', baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
 } as const satisfies Record<SimulatedChainName, FeeRates>
 

@@ -6,7 +6,9 @@ import { type Account, readAccountDraft } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { invariant } from '../../core/errors.ts'
 import { DAY_MS, utcDay } from '../../core/time.ts'
+import { openDatabase } from '../../db/database.ts'
 import type { LedgerAccount } from '../../ledger/chart-of-accounts.ts'
+import { listDaysToClose } from '../../ledger/daily-balances.sql.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { recordDailyRates } from '../../rates/daily-rates.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
@@ -122,4 +124,29 @@ test('an account whose ledger has no sum stops neither the close of the day nor 
       each === sound ? 80 : 0,
       'nor while the day is still open',
     )
+})
+
+test('a day is closed once nothing that began in it may still be committed', async () => {
+  await newAccount()
+  // Everything under way began a day earlier, for whoever looks here first.
+  await db.query(
+    `create view public.pg_stat_activity as select datname, pid, backend_xid, xact_start - interval '1 day' as xact_start
+     from pg_catalog.pg_stat_activity`,
+  )
+  const url = new URL(db.url)
+  url.searchParams.set('options', '-c search_path=public,pg_catalog')
+  const later = openDatabase({ url: url.toString(), connectionsMax: 1 })
+  try {
+    await db.transaction(async (tx) => {
+      await nowIn(tx)
+      assert.ok((await listDaysToClose(later)).includes(yesterday), 'it wrote nothing')
+      await tx.query('update accounts set name = name')
+      assert.ok(!(await listDaysToClose(later)).includes(yesterday))
+      assert.ok((await listDaysToClose(db)).includes(yesterday), 'it began today')
+    })
+    assert.ok((await listDaysToClose(later)).includes(yesterday))
+  } finally {
+    await later.close()
+    await db.query('drop view public.pg_stat_activity')
+  }
 })

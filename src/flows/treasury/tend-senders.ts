@@ -12,21 +12,30 @@ import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../../wall
 import { findCurrentWallet } from '../../wallets/wallets.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
-/** @returns The rates now. */
-export async function refreshFeeRates(gateway: Gateway, port: ChainPort): Promise<NetworkRates> {
+/** @returns The rates now; null where the node has no estimate and none is guessed: what was known before holds for ten minutes. */
+export async function refreshFeeRates(gateway: Gateway, port: ChainPort): Promise<NetworkRates | null> {
+  const { chain } = port
   const rates = ratesOf(port, await port.feeRates())
-  await storeFeeRates(gateway.db, port.chain, rates)
+  if (rates) {
+    gateway.concerns?.delete(`fees ${chain}`)
+    await storeFeeRates(gateway.db, chain, rates)
+  } else
+    gateway.concerns?.set(
+      `fees ${chain}`,
+      `the node of ${chain} has no estimate of fees: withdrawals wait until it has watched some hours of blocks`,
+    )
   return rates
 }
 
-/** A node of a private network has no estimate: then the fallback, never below what its mempool takes. */
-function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates {
+/** Never below what the node's mempool takes. */
+function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates | null {
   const network = networkOfChain(port.chain)
   if (seen.kind === 'gas')
     return {
       rate: boundedRate(network, seen.baseFeeWei),
       priorityRate: seen.priorityFeeWei < 0n ? 0n : seen.priorityFeeWei,
     }
+  if (seen.atomsPerKvb === null && !seen.mayGuess) return null
   const estimate = seen.atomsPerKvb ?? RATE_BOUNDS[network].fallback
   const rate = estimate > seen.floorAtomsPerKvb ? estimate : seen.floorAtomsPerKvb
   return { rate: boundedRate(network, rate), priorityRate: 0n }

@@ -281,6 +281,8 @@ async function observeMempool(
   if (mempool) {
     for await (const transactions of mempool.added) {
       const own = await matchOwn(gateway.db, port.chain, transactions, { spareTime })
+      // Of a mempool that nobody has read yet, a hundred thousand transactions concern nobody here.
+      if (own.paying.length === 0 && own.spends.length === 0) continue
       await gateway.db.transaction(async (tx) => {
         await fence(tx, lease)
         const touched = await recordDeposits(gateway, tx, port.chain, own, {
