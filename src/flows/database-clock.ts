@@ -1,4 +1,5 @@
 /** The database's time in this process, so that what needs it all the time need not ask each time. */
+import { takenTogether } from '../core/taken-together.ts'
 import type { Queryable } from '../db/database.ts'
 import { readDatabaseTime } from './database-time.sql.ts'
 
@@ -16,18 +17,14 @@ export function openDatabaseClock(
   steadyMs: () => number = () => performance.now(),
 ): () => Promise<Date> {
   let reading = { atMs: Number.NEGATIVE_INFINITY, databaseMs: 0 }
-  let asking: Promise<void> | null = null
-  const ask = async () => {
+  const ask = takenTogether(async () => {
+    const beganMs = steadyMs()
     const time = await readDatabaseTime(db)
-    reading = { atMs: steadyMs(), databaseMs: time.getTime() }
-  }
+    // One that was long under way tells less than one that began behind it.
+    if (beganMs >= reading.atMs) reading = { atMs: steadyMs(), databaseMs: time.getTime() }
+  })
   return async () => {
-    if (steadyMs() - reading.atMs > READING_MS) {
-      asking ??= ask().finally(() => {
-        asking = null
-      })
-      await asking
-    }
+    if (steadyMs() - reading.atMs > READING_MS) await ask()
     return new Date(Math.floor(reading.databaseMs + steadyMs() - reading.atMs))
   }
 }

@@ -3,6 +3,7 @@
  * step around those that others are taking. What was set aside and not issued is free again after a minute.
  */
 import type { ChainName } from '../core/assets.ts'
+import { takenTogether } from '../core/taken-together.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import type { Branch, NetworkMode } from './derivation.ts'
@@ -53,7 +54,7 @@ interface Reserve {
   readonly lookedAt: Set<SetAside>
   batch: number
   filledAtMs: number
-  filling: Promise<number> | null
+  readonly fill: (db: Queryable) => Promise<number>
   isDoubted: boolean
   /** The addresses that were taken last, oldest first. */
   readonly given: Set<string>
@@ -67,7 +68,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       lookedAt: new Set(),
       batch: BATCH_MIN,
       filledAtMs: Number.NEGATIVE_INFINITY,
-      filling: null,
+      fill: takenTogether((db) => fill(db, chain)),
       isDoubted: false,
       given: new Set(),
     }
@@ -83,13 +84,6 @@ export function openAddressReserves(now: () => number = () => performance.now())
     reserve.filledAtMs = now()
     reserve.rows.push(...rows.map((row) => ({ row, untilMs: now() + RELIED_ON_MS })))
     return rows.length
-  }
-  const fillOnce = (db: Queryable, chain: ChainName): Promise<number> => {
-    const reserve = of(chain)
-    reserve.filling ??= fill(db, chain).finally(() => {
-      reserve.filling = null
-    })
-    return reserve.filling
   }
 
   return {
@@ -110,10 +104,10 @@ export function openAddressReserves(now: () => number = () => performance.now())
           remember(reserve.given, next.row.address)
           const isLow = reserve.rows.length < reserve.batch / 2 && now() - reserve.filledAtMs < BUSY_MS
           // Who comes to an empty reserve is told what went wrong.
-          if (isLow) fillOnce(db, chain).catch(() => {})
+          if (isLow) reserve.fill(db).catch(() => {})
           return next.row
         }
-        if ((await fillOnce(db, chain)) === 0) return null
+        if ((await reserve.fill(db)) === 0) return null
       }
     },
     giveBack(row) {

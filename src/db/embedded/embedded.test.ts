@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmod,
@@ -25,6 +25,7 @@ import { OutsideFailure } from '../../core/errors.ts'
 import { openDatabase } from '../database.ts'
 import { DirectoryInUse } from './directory-lock.ts'
 import { borrowCluster, startCluster } from './embedded.ts'
+import { postmastersAmong } from './postmaster.ts'
 
 const settings = ['fsync=off', 'shared_buffers=16MB']
 
@@ -78,6 +79,10 @@ test('after kill -9 of its owner the next start ends what was left behind and ha
   const orphan = Number((await readFile(join(dataDir, 'pg/postmaster.pid'), 'utf8')).split('\n')[0])
   await kill(holder, 'SIGKILL')
   assert.equal(await readlink(`/proc/${orphan}/cwd`), join(dataDir, 'pg'))
+  // As it is found where there is no /proc.
+  const processes = execFileSync('ps', ['-axo', 'pid=,command='], { encoding: 'utf8' })
+  assert.deepEqual(postmastersAmong(processes, join(dataDir, 'pg')), [orphan])
+  assert.deepEqual(postmastersAmong(processes, dataDir), [])
 
   const cluster = await startCluster({ dataDir, settings })
   atEnd(() => cluster.stop())

@@ -1,8 +1,9 @@
 /** The PostgreSQL server process: started, watched, restarted when it dies, and found again when Beck died first. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, renameSync } from 'node:fs'
 import { open, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.ts'
 import { unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -196,8 +197,10 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 
 async function processesOn(pgData: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => null)
-  // Without /proc, PostgreSQL's own check of its pid file and shared memory has to do.
-  if (names === null) return []
+  if (names === null) {
+    const { stdout } = await promisify(execFile)('ps', ['-axo', 'pid=,command='], { maxBuffer: 2 ** 24 })
+    return postmastersAmong(stdout, pgData)
+  }
   const pids = names.filter((name) => /^\d+$/.test(name))
   const ours = await Promise.all(
     pids.map(async (pid) => {
@@ -213,6 +216,13 @@ async function processesOn(pgData: string): Promise<number[]> {
   )
   return pids.filter((_, index) => ours[index]).map(Number)
 }
+
+/** Without /proc, as on a Mac, a postmaster alone can be told, by how it was started; its children end with it. */
+export const postmastersAmong = (processes: string, pgData: string): number[] =>
+  processes
+    .split('\n')
+    .filter((line) => `${line} `.includes(`/postgres -D ${pgData} `))
+    .map((line) => Number.parseInt(line, 10))
 
 /** Opens the log for appending; a long one is put aside first, so that two of them are kept at most. */
 function openLog(file: string): number {
