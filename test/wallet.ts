@@ -55,7 +55,12 @@ export async function fillTestWallets(
   const chains = options.chains ?? CHAINS
   await db.transaction(async (tx) => {
     for (const chain of chains)
-      await publishWallet(tx, TEST_SECRETS, { chain, mode: testMode(chain), xpub: testXpub(chain) })
+      await publishWallet(
+        tx,
+        TEST_SECRETS,
+        { chain, mode: testMode(chain), xpub: testXpub(chain) },
+        { replaces: false },
+      )
   })
   await freshenTestWallets(db, options.freshPerChain ?? TEMPLATE_FRESH, options.change)
 }

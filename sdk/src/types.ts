@@ -93,7 +93,7 @@ export interface Payment {
   completed_at: string | null
   /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
   refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  /** decimal in the coin: what an underpaid payment still lacks, with what was refunded of it (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {

@@ -300,7 +300,9 @@ program
 
 program
   .command('book-spend <network> <txid>')
-  .description('book a payout in the chain that a restored database has forgotten; reconcile names it')
+  .description(
+    'book what left in the chain and the books do not know: a payout that a restored database has forgotten, or a move of yours',
+  )
   .option('--loss', "take what no open withdrawal asked for as the gateway's loss")
   .action(by(async () => (await import('./book-spend.ts')).bookForgottenSpend))
 

@@ -30,26 +30,35 @@ export async function rekeyDatabase(terminal: Terminal): Promise<void> {
       }),
     )
     const result = await rekey(db, { next: openSecrets(secretKey), nextId: to, both: secrets })
-    if (isWhole(result)) await setKeyId(db, to)
+    if (isOver(result)) await setKeyId(db, to)
     return { from: other, to, ...result }
   })
-  const isDone = isWhole(result)
+  const isDone = isOver(result)
   terminal.answer({ from, to, done: isDone, ...result }, [
     ...table(result.columns.map(({ name, rows, renewed }) => [name, `${renewed} of ${rows}`])),
     ...result.tampered.map((row) => `made by neither key: ${row}`),
     ...result.stillOld.map((name) => `still written with the key ${from}: ${name}`),
     ...result.notRestarted.map((who) => `runs with another key than ${to}: ${who}`),
-    isDone
-      ? `Everything is under the key ${to} now; the key ${from} may go: take BECK_SECRET_KEY_ALSO, or secret.key.old, away.`
-      : whatIsLeft(result, from),
+    ...(isDone ? goodbye(result, from, to) : [waiting(from)]),
   ])
-  if (!isDone) process.exitCode = 1
+  if (!isDone || result.tampered.length > 0) process.exitCode = 1
 }
 
-const isWhole = ({ tampered, stillOld, notRestarted }: Rekeyed): boolean =>
-  tampered.length === 0 && stillOld.length === 0 && notRestarted.length === 0
+/**
+ * Nothing of the old key is left that it could be needed for. What neither key made is no reason to wait: it is as unusable
+ * under the new one, and who has the old one could keep it accepted for ever by writing such a row.
+ */
+const isOver = ({ stillOld, notRestarted }: Rekeyed): boolean =>
+  stillOld.length === 0 && notRestarted.length === 0
 
-const whatIsLeft = ({ stillOld, notRestarted }: Rekeyed, from: string): string =>
-  stillOld.length > 0 || notRestarted.length > 0
-    ? `Some process writes with the key ${from} still: restart each with the new key in BECK_SECRET_KEY, and run this again half a minute later. Do not give the old key away before.`
-    : `Left as they are; what neither key made is of no use to Beck. Look into it before you give the key ${from} away.`
+const waiting = (from: string): string =>
+  `Some process writes with the key ${from} still: restart each with the new key in BECK_SECRET_KEY, and run this again half a minute later. Do not give the old key away before.`
+
+const goodbye = ({ tampered }: Rekeyed, from: string, to: string): string[] => [
+  `Everything${tampered.length > 0 ? ' else' : ''} is under the key ${to} now; the key ${from} may go: take BECK_SECRET_KEY_ALSO, or secret.key.old, away.`,
+  ...(tampered.length > 0
+    ? [
+        'What neither key made is left as it is, and of no use to Beck. Look into it: somebody changed it, or a disk did.',
+      ]
+    : []),
+]

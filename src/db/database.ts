@@ -107,12 +107,9 @@ const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
 /** A database that starts again is there within seconds, and only it knows what was committed: so long is looked, and sent again. */
 const DOUBT_MS_MAX = 10_000
 const LOOK_PAUSE: Backoff = { firstMs: 100, maxMs: 2_000 }
-/** Of silence, until the other side is asked whether it is there: once a second from then on, ten times. */
+/** Of silence, until the other side is asked, ten times, whether it is there; Linux alone asks whoever vanished after two hours. */
 const KEEP_ALIVE_MS = 5_000
-/**
- * A process that freezes inside a transaction gives its locks back after this; what it wrote there is undone. Said per
- * transaction, because a session behind a pooler is not ours to set.
- */
+/** A process that freezes in a transaction gives its locks back, undone. Said per transaction: a pooler's session is not ours to set. */
 const BEGIN = "begin; set local idle_in_transaction_session_timeout = '10s'"
 
 export interface DatabaseOptions {
@@ -132,8 +129,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: CONNECT_MS_MAX,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
-    // A machine that vanished is noticed in a quarter of a minute; Linux alone would ask after two hours. Whoever waits for an answer
-    // that was lost with it waits no longer.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types,
     // Not the pool's `verify`: whom it is given to may have been told by then that none was free, and its statement would be sent after all.
@@ -298,7 +293,7 @@ async function attemptOnce<Result>(
     })
     committing = true
     const { command } = await client.query('commit')
-    // Somebody caught a failure of PostgreSQL's and went on: nothing that followed was written, and nothing before it is.
+    // Otherwise somebody caught a failure of PostgreSQL's and went on, and nothing is written.
     invariant(command === 'COMMIT', 'a transaction that had failed was taken for a good one')
     return { kind: 'done', result }
   } catch (cause) {

@@ -878,16 +878,25 @@ create table payments (
   gateway_fee_atoms numeric(78,0),
   shortfall_atoms numeric(78,0) not null default 0,
   recovered_atoms numeric(78,0) not null default 0,
+  accepted_net_atoms numeric(78,0),
+  accepted_fee_atoms numeric(78,0),
+  accepted_net_minor bigint,
+  accepted_fee_minor bigint,
   spent_minor bigint,
   settlements integer not null default 0,
   decision_due boolean not null default false,
+  constraint payments_accepted_fee_atoms_check CHECK ((accepted_fee_atoms >= (0)::numeric)),
+  constraint payments_accepted_fee_minor_check CHECK ((accepted_fee_minor >= 0)),
+  constraint payments_accepted_net_atoms_check CHECK ((accepted_net_atoms >= (0)::numeric)),
+  constraint payments_accepted_net_minor_check CHECK ((accepted_net_minor >= 0)),
   constraint payments_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint payments_check CHECK (((quoted_fee_minor >= 0) AND (quoted_fee_minor <= fiat_minor))),
   constraint payments_check1 CHECK ((tolerated_atoms < due_atoms)),
   constraint payments_check2 CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
   constraint payments_check3 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
-  constraint payments_check4 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
-  constraint payments_check5 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
+  constraint payments_check4 CHECK ((num_nulls(accepted_net_atoms, accepted_fee_atoms, accepted_net_minor, accepted_fee_minor) = ANY (ARRAY[0, 4]))),
+  constraint payments_check5 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
+  constraint payments_check6 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
   constraint payments_credited_atoms_check CHECK ((credited_atoms >= (0)::numeric)),
   constraint payments_due_atoms_check CHECK ((due_atoms > (0)::numeric)),
   constraint payments_fee_bps_check CHECK (((fee_bps >= 0) AND (fee_bps <= 10000))),
@@ -1348,15 +1357,22 @@ create table unexpected_deposits (
   tx_key text not null,
   output_index integer not null,
   lookup bytea not null,
+  address text,
   asset text not null,
   atoms numeric(78,0) not null,
   block_height bigint,
+  sweep uuid,
   constraint unexpected_deposits_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint unexpected_deposits_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint unexpected_deposits_check CHECK (((sweep IS NULL) OR ((address IS NOT NULL) AND (block_height IS NOT NULL)))),
+  constraint unexpected_deposits_chain_sweep_fkey FOREIGN KEY (chain, sweep) REFERENCES sweeps(chain, id) ON DELETE SET NULL (sweep),
   constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index)
 );
+CREATE INDEX unexpected_deposits_by_address ON public.unexpected_deposits USING btree (chain, address) WHERE (address IS NOT NULL);
 CREATE INDEX unexpected_deposits_by_height ON public.unexpected_deposits USING btree (chain, block_height);
 CREATE INDEX unexpected_deposits_by_lookup ON public.unexpected_deposits USING btree (chain, lookup);
+CREATE INDEX unexpected_deposits_by_sweep ON public.unexpected_deposits USING btree (chain, sweep) WHERE (sweep IS NOT NULL);
+CREATE INDEX unexpected_deposits_unswept ON public.unexpected_deposits USING btree (chain, asset, atoms DESC) WHERE ((address IS NOT NULL) AND (sweep IS NULL));
 
 create table unresolved_funds (
   account_id uuid not null,
@@ -1515,6 +1531,7 @@ CREATE INDEX withdrawals_by_batch ON public.withdrawals USING btree (account_id,
 CREATE INDEX withdrawals_by_kind ON public.withdrawals USING btree (account_id, kind, created_at DESC, id DESC) INCLUDE (asset, status);
 CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (account_id, status, created_at DESC, id DESC) INCLUDE (kind, asset);
 CREATE INDEX withdrawals_destination ON public.withdrawals USING btree (account_id, destination);
+CREATE INDEX withdrawals_of_payment ON public.withdrawals USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
@@ -1587,9 +1604,12 @@ BEGIN ATOMIC
            WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND (d.block_height IS NOT NULL))), (0)::numeric) + COALESCE(( SELECT sum(r.atoms) AS sum
             FROM unexpected_deposits r
            WHERE ((r.chain = ether_of.of_chain) AND (r.lookup = decode(substr(ether_of.of_address, 3), 'hex'::text)) AND (r.asset = 'ETH'::text) AND (r.block_height IS NOT NULL))), (0)::numeric)),
-     COALESCE(( SELECT sum(d.amount_atoms) AS sum
+     (COALESCE(( SELECT sum(d.amount_atoms) AS sum
             FROM deposits d
-           WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND d.booked)), (0)::numeric) AS "coalesce",
+           WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND d.booked)), (0)::numeric) + COALESCE(( SELECT sum(r.atoms) AS sum
+            FROM (unexpected_deposits r
+              JOIN chains v ON ((v.chain = r.chain)))
+           WHERE ((r.chain = ether_of.of_chain) AND (r.address = ether_of.of_address) AND (r.asset = 'ETH'::text) AND (r.block_height <= v.capital_height))), (0)::numeric)),
      COALESCE(( SELECT sum(g.atoms) AS sum
             FROM gas_funding g
            WHERE ((g.chain = ether_of.of_chain) AND (g.address = ether_of.of_address))), (0)::numeric) AS "coalesce",

@@ -27,6 +27,7 @@ function planning(plans: Map<string, string>): Queryable & Tx {
   return {
     inTransaction: true,
     async query<Row>(text: string, values: readonly unknown[] = []) {
+      if (text.startsWith('savepoint')) return { rows: [], rowCount: 0 }
       const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
       plans.set(text, rows.map((row) => row['QUERY PLAN']).join('\n'))
       return { rows: [] as Row[], rowCount: 0 }

@@ -25,7 +25,7 @@ export interface Deposit {
   readonly blockHash: string | null
   readonly requiredConfirmations: number
   readonly seenAt: Date
-  /** Seen after the payment's window. */
+  /** Seen after the payment's window, or when the payment was over already. */
   readonly late: boolean
   /** What a late deposit was worth at first sight, in minor units of the payment's currency. */
   readonly sightedMinor: bigint | null

@@ -2,7 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import { newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import type { Deposit } from './deposit.ts'
+import { type Deposit, SENT_BY_CONTRACT } from './deposit.ts'
 import type { PaymentKey } from './deposits.sql.ts'
 import { presentSql } from './received.ts'
 
@@ -26,10 +26,6 @@ export interface Sighting
   > {
   /** Null in the mempool. */
   readonly block: { readonly height: number; readonly hash: string } | null
-  /** End of the payment's window; what is seen after it is late. */
-  readonly windowEndsAt: Date
-  /** The payment ended already, whatever the clocks of miners say. */
-  readonly paymentIsOver: boolean
 }
 
 /**
@@ -40,9 +36,13 @@ export interface Sighting
  * under its old name, as a swap does. That is another deposit, and replaces the old one. Of one that is shown, the place decides:
  * who changed its row is told by its MAC.
  *
- * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum: it was seen when
- * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
- * that ended meanwhile was told to its merchant, so that nothing is in time for it any more.
+ * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum; ether of contracts
+ * that a reorganisation named anew is the deposit of before. Either was seen when that one was, and so is in time when that one
+ * was. To be called when what the transactions spend, and which names are replaced, is recorded.
+ *
+ * What is seen after the window is late. So is all that is shown of a payment that is over, whatever the clocks of miners say: its
+ * merchant was told so. Whether it is over is read here, under the lock that the foreign key of deposits takes in any case, so
+ * that nobody ends it who has not seen what is recorded. Locks the payments in the order of their keys.
  *
  * In one piece: one statement, for every answer of it must be about the same moment.
  *
@@ -68,8 +68,6 @@ export async function recordSightings(
     block_hash: sighting.block?.hash ?? null,
     required_confirmations: sighting.requiredConfirmations,
     sighted_at: sighting.seenAt,
-    window_ends_at: sighting.windowEndsAt,
-    is_over: sighting.paymentIsOver,
     sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
     dust: sighting.dust,
     mac: Buffer.from(sighting.mac).toString('hex'),
@@ -78,17 +76,25 @@ export async function recordSightings(
     `with sighted as (
        select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
-         required_confirmations integer, sighted_at timestamptz, window_ends_at timestamptz, is_over boolean,
+         required_confirmations integer, sighted_at timestamptz,
          sighted_minor bigint, dust boolean, mac text)
+     ), awaited as (
+       select s.*, p.* from (select * from sighted order by account_id, payment_id) s cross join lateral (
+         select expires_at as window_ends_at, status in ('expired', 'failed') as is_over from payments
+         where account_id = s.account_id and id = s.payment_id limit 1 for key share) p
      ), observed as (
-       select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
+       select s.*, least(s.sighted_at, bumped.seen_at, renamed.seen_at) as seen_at from awaited s left join lateral (
          select min(d.seen_at) as seen_at from deposit_inputs own
          join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
            and other.spent_index = own.spent_index
          join deposits d on d.chain = $1 and d.tx_key = other.tx_key
          where own.chain = $1 and own.tx_key = s.tx_key
            and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
-       ) bumped on not s.is_over
+       ) bumped on not s.is_over left join lateral (
+         select min(d.seen_at) as seen_at from deposits d
+         where s.output_index = ${SENT_BY_CONTRACT} and d.account_id = s.account_id and d.payment_id = s.payment_id and d.chain = $1
+           and d.output_index = s.output_index and d.replaced_by = s.tx_key and d.asset = s.asset and not d.late and not d.dust
+       ) renamed on not s.is_over
      ), observed_again as (
        update deposits d set
          status = 'seen',
@@ -111,7 +117,7 @@ export async function recordSightings(
          status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac)
        select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
-         case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
+         case when seen_at > window_ends_at or is_over then sighted_minor end, dust, decode(mac, 'hex')
        from observed
        on conflict do nothing
        returning account_id, payment_id

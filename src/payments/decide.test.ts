@@ -119,6 +119,7 @@ for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
         expiresAt: WINDOW_ENDS,
         settlements: wasSettled || isSettled ? 1 : 0,
         settledAtoms: isSettled ? DUE : null,
+        acceptedAtoms: null,
         refundedAtoms: 0n,
         isOfCheckout: heading.endsWith('~'),
       }
@@ -145,6 +146,7 @@ test('funds seen name the moment of the first sighting', () => {
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
+    acceptedAtoms: null,
     refundedAtoms: 0n,
     isOfCheckout: false,
   } as const
@@ -161,6 +163,7 @@ test('what was refunded covers nothing: a top-up completes the quote alone, or n
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
+    acceptedAtoms: null,
     refundedAtoms: DUE / 2n,
     isOfCheckout: false,
   } as const
@@ -183,6 +186,7 @@ test('what is missing within the tolerance counts as paid once nothing more is o
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
+    acceptedAtoms: null,
     refundedAtoms: 0n,
     isOfCheckout: false,
   } as const
@@ -202,4 +206,46 @@ test('what is missing within the tolerance counts as paid once nothing more is o
   const settled = { ...payment, status: 'completed', settlements: 1, settledAtoms: 95n } as const
   assert.equal(decide(settled, [came(95n)], over), null)
   assert.equal(decide(settled, [came(95n), came(5n)], over)?.to, 'overpaid')
+})
+
+test('what was accepted before a reorganisation took it settles again at that sum, and is waited for while it may come back', () => {
+  const payment = {
+    status: 'detected',
+    asset: 'BTC',
+    dueAtoms: DUE,
+    toleratedAtoms: 0n,
+    expiresAt: WINDOW_ENDS,
+    settlements: 2,
+    settledAtoms: null,
+    refundedAtoms: 0n,
+    isOfCheckout: false,
+  } as const
+  const came = (amountAtoms: bigint) => deposit({ amountAtoms, status: 'confirmed' })
+  const waits = (amountAtoms: bigint) => deposit({ amountAtoms, status: 'reorganised' })
+  const covered = (to: 'completed' | 'overpaid', settledAtoms: bigint) =>
+    ({ to, because: 'covered', settledAtoms }) as const
+  for (const [acceptedAtoms, deposits, step] of [
+    // Less than was due.
+    [60n, [waits(60n)], null],
+    [60n, [came(60n)], covered('completed', 60n)],
+    [60n, [came(30n), waits(30n)], null],
+    [60n, [came(30n), gone], { to: 'underpaid', because: 'too_little' }],
+    [60n, [came(60n), came(40n)], covered('overpaid', 60n)],
+    // More than was due.
+    [130n, [came(DUE), waits(30n)], null],
+    [130n, [came(DUE), came(30n)], covered('completed', 130n)],
+    [130n, [came(DUE), gone], covered('completed', DUE)],
+    [130n, [came(120n), gone], covered('overpaid', DUE)],
+    [130n, [came(130n), deposit({ amountAtoms: 5n })], covered('completed', 130n)],
+    // Without an acceptance nothing beyond what is due is waited for.
+    [null, [came(DUE), waits(30n)], covered('completed', DUE)],
+  ] as const)
+    assert.deepEqual(decide({ ...payment, acceptedAtoms }, deposits, over), step, `${acceptedAtoms}`)
+  assert.deepEqual(decide({ ...payment, acceptedAtoms: 60n, refundedAtoms: 10n }, [came(60n)], over), {
+    to: 'underpaid',
+    because: 'too_little',
+  })
+  const underpaid = { ...payment, status: 'underpaid', acceptedAtoms: 60n } as const
+  assert.equal(decide(underpaid, [came(30n), gone], over), null)
+  assert.equal(decide(underpaid, [came(30n), came(30n)], over)?.to, 'detected')
 })

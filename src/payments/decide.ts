@@ -22,6 +22,8 @@ export interface DecidedPayment {
   readonly settlements: number
   /** Atoms the present settlement took from the held funds, fee included; null while not settled. */
   readonly settledAtoms: bigint | null
+  /** Atoms, fee included, that it was settled with once support had accepted what it held; null when nothing was. */
+  readonly acceptedAtoms: bigint | null
   /** Atoms of the asset that refunds took from the held funds, done or under way: they cover nothing any more. */
   readonly refundedAtoms: bigint
   /** Made by a checkout whose buyer may have left it for another coin: cancelled, it can still be what he pays. */
@@ -29,7 +31,7 @@ export interface DecidedPayment {
 }
 
 export interface ChainMoment {
-  /** When the last complete look at the chain began; null before the first. */
+  /** When the last complete look at the chain began; null before the first, and while coins may have come that it did not show. */
   readonly polledAt: Date | null
   /** The database's clock. */
   readonly now: Date
@@ -60,8 +62,11 @@ export function decide(
   const confirmedAtoms =
     sum(received.filter((deposit) => deposit.status === 'confirmed')) - payment.refundedAtoms
   const allConfirmed = received.every((deposit) => deposit.status === 'confirmed')
-  // What may still come is waited for: with it the whole price is paid.
-  const isTolerated = allConfirmed && confirmedAtoms >= payment.dueAtoms - payment.toleratedAtoms
+  const settledAtoms = coveredAtoms(payment, {
+    confirmedAtoms,
+    receivedAtoms: sum(received) - payment.refundedAtoms,
+    allConfirmed,
+  })
 
   switch (payment.status) {
     case 'pending':
@@ -71,15 +76,17 @@ export function decide(
 
     case 'detected':
       if (received.length === 0) return withoutFunds(payment, moment)
-      if (confirmedAtoms > payment.dueAtoms)
-        return { to: 'overpaid', because: 'covered', settledAtoms: payment.dueAtoms }
-      if (confirmedAtoms === payment.dueAtoms || isTolerated)
-        return { to: 'completed', because: 'covered', settledAtoms: confirmedAtoms }
+      if (settledAtoms !== null)
+        return {
+          to: confirmedAtoms > settledAtoms ? 'overpaid' : 'completed',
+          because: 'covered',
+          settledAtoms,
+        }
       return allConfirmed ? { to: 'underpaid', because: 'too_little' } : null
 
     case 'underpaid':
       if (received.length === 0) return { to: 'detected', because: 'block_lost' }
-      if (allConfirmed && confirmedAtoms < payment.dueAtoms && !isTolerated) return null
+      if (allConfirmed && settledAtoms === null) return null
       return {
         to: 'detected',
         because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen',
@@ -109,6 +116,26 @@ export function decide(
     case 'failed':
       return null
   }
+}
+
+interface Came {
+  /** Confirmed, and of what may still confirm; less what was refunded. */
+  readonly confirmedAtoms: bigint
+  readonly receivedAtoms: bigint
+  /** Nothing more is on its way. */
+  readonly allConfirmed: boolean
+}
+
+/** What confirmed deposits settle a payment at; null while they do not cover it, or what would make it whole is on its way. */
+function coveredAtoms(
+  { dueAtoms, toleratedAtoms, acceptedAtoms }: DecidedPayment,
+  { confirmedAtoms, receivedAtoms, allConfirmed }: Came,
+): bigint | null {
+  // A reorganisation took what was accepted: the merchant was told of that, so it is what settles again while it can come back.
+  if (acceptedAtoms !== null && receivedAtoms >= acceptedAtoms)
+    return confirmedAtoms >= acceptedAtoms ? acceptedAtoms : null
+  if (confirmedAtoms >= dueAtoms) return dueAtoms
+  return allConfirmed && confirmedAtoms >= dueAtoms - toleratedAtoms ? confirmedAtoms : null
 }
 
 /** Whether a buyer or merchant may still cancel: nothing was seen yet. */

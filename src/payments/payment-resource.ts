@@ -5,8 +5,8 @@ import { parseVerbatim } from '../core/json.ts'
 import { fiatToNumber, formatAmount, formatDecimal } from '../core/money.ts'
 import { isoOrNull } from '../core/time.ts'
 import type { Deposit } from '../deposits/deposit.ts'
-import { paysFor } from '../deposits/received.ts'
-import { isPaid, type Payment, type PaymentStatus } from './payment.ts'
+import { isInTime, paysFor } from '../deposits/received.ts'
+import { isPaid, neededAtoms, type Payment, type PaymentStatus } from './payment.ts'
 import { amountUri, type EthereumPlace, paymentUri } from './payment-uri.ts'
 
 /** What is shown of a deposit. */
@@ -70,22 +70,26 @@ export interface ChainFacts extends EthereumPlace {
   readonly tipHeight: number
 }
 
-/**
- * @param deposits - All of the payment's, oldest first.
- * @param refundAddress - Of the checkout that made it.
- */
+interface Beside {
+  /** Of the checkout that made it. */
+  readonly refundAddress?: string | null
+  /** Atoms of its own coin that a refund took: of an underpaid payment they have to be sent anew. */
+  readonly refundedAtoms?: bigint
+}
+
+/** @param deposits - All of the payment's, oldest first. */
 export function paymentResource(
   payment: Payment,
   deposits: readonly DepositSource[],
   from: ChainFacts,
-  refundAddress: string | null = null,
+  { refundAddress = null, refundedAtoms = 0n }: Beside = {},
 ): PaymentResource {
   const { tipHeight } = from
   const { asset, address } = payment
   const { decimals } = ASSET_FACTS[asset]
   const expected = formatDecimal(payment.dueAtoms, decimals)
   const confirmations = paymentConfirmations(payment, deposits, tipHeight)
-  const missing = payment.status === 'underpaid' ? missingAtoms(payment, deposits) : null
+  const missing = payment.status === 'underpaid' ? missingAtoms(payment, deposits, refundedAtoms) : null
   const network = networkOf(payment.asset)
   const expiresAt = payment.expiresAt.toISOString()
   return {
@@ -127,12 +131,14 @@ export function paymentResource(
   }
 }
 
-/** What is due less what came in time and may stay; never below zero. */
-function missingAtoms(payment: Payment, deposits: readonly DepositSource[]): bigint {
+/** What is needed less what came in time, may stay, and was not sent back; never below zero. */
+function missingAtoms(payment: Payment, deposits: readonly DepositSource[], refundedAtoms: bigint): bigint {
   const came = deposits
-    .filter((deposit) => paysFor(deposit, payment) && !deposit.late)
+    .filter((deposit) => paysFor(deposit, payment) && isInTime(deposit, payment))
     .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
-  return came < payment.dueAtoms ? payment.dueAtoms - came : 0n
+  const kept = came > refundedAtoms ? came - refundedAtoms : 0n
+  const needed = neededAtoms(payment)
+  return kept < needed ? needed - kept : 0n
 }
 
 function depositResource(deposit: DepositSource, tipHeight: number): DepositResource {

@@ -26,6 +26,25 @@ export const waitsForFunds = (status: PaymentStatus): boolean => status === 'pen
 export const takesRefundAddress = (status: PaymentStatus): boolean =>
   !waitsForFunds(status) && status !== 'completed'
 
+/** All that a payment was credited when support accepted what it held, what had settled it before included. */
+export interface Accepted {
+  /** Of the payment's own asset. */
+  readonly netAtoms: bigint
+  readonly feeAtoms: bigint
+  /** Of the payment's currency, coins of other assets included. */
+  readonly netMinor: bigint
+  readonly feeMinor: bigint
+}
+
+export const acceptedAtoms = ({ accepted }: Pick<Payment, 'accepted'>): bigint | null =>
+  accepted && accepted.netAtoms + accepted.feeAtoms
+
+/** What has to come in all: what is due, or the less that support accepted before a reorganisation took it. */
+export function neededAtoms(payment: Pick<Payment, 'dueAtoms' | 'accepted'>): bigint {
+  const accepted = acceptedAtoms(payment)
+  return accepted !== null && accepted < payment.dueAtoms ? accepted : payment.dueAtoms
+}
+
 export interface Payment {
   readonly accountId: AccountId
   readonly id: PaymentId
@@ -72,6 +91,8 @@ export interface Payment {
   readonly shortfallAtoms: bigint
   /** How much of the shortfall the present settlement paid back. */
   readonly recoveredAtoms: bigint
+  /** What acceptances made of the settlement; kept when a reorganisation takes it. Null while nothing was accepted. */
+  readonly accepted: Accepted | null
   /** Added to the customer's total_spent, in minor units of the settlement currency. */
   readonly spentMinor: bigint | null
   /** Settlements so far, reversed ones included: numbers the causes of their entries. */

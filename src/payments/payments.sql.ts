@@ -1,17 +1,22 @@
 /** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
+import { CHAINS, hasAccounts, isSimulated } from '../core/assets.ts'
 import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
-import { allRows, countRows } from '../db/rows.ts'
+import { allRows, anyRow, countRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
-import type { Payment } from './payment.ts'
+import type { Accepted, Payment } from './payment.ts'
 
-interface PaymentRow extends Omit<Payment, 'rate' | 'settlementRate'> {
+interface PaymentRow extends Omit<Payment, 'rate' | 'settlementRate' | 'accepted'> {
   readonly rateNumerator: bigint
   readonly rateDenominator: bigint
   readonly settlementNumerator: bigint
   readonly settlementDenominator: bigint
+  readonly acceptedNetAtoms: bigint | null
+  readonly acceptedFeeAtoms: bigint | null
+  readonly acceptedNetMinor: bigint | null
+  readonly acceptedFeeMinor: bigint | null
 }
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
@@ -23,12 +28,19 @@ const COLUMNS = `account_id as "accountId", id, status, chain, asset, fiat_curre
   customer_id as "customerId", customer_email as "customerEmail", reference, metadata::text as metadata,
   checkout_session_id as "checkoutSessionId", created_at as "createdAt", expires_at as "expiresAt", detected_at as "detectedAt",
   completed_at as "completedAt", credited_atoms as "creditedAtoms", gateway_fee_atoms as "gatewayFeeAtoms",
-  shortfall_atoms as "shortfallAtoms", recovered_atoms as "recoveredAtoms", spent_minor as "spentMinor", settlements`
+  shortfall_atoms as "shortfallAtoms", recovered_atoms as "recoveredAtoms", spent_minor as "spentMinor", settlements,
+  accepted_net_atoms as "acceptedNetAtoms", accepted_fee_atoms as "acceptedFeeAtoms", accepted_net_minor as "acceptedNetMinor",
+  accepted_fee_minor as "acceptedFeeMinor"`
 
 function fromRow(row: PaymentRow): Payment {
-  const { rateNumerator, rateDenominator, settlementNumerator, settlementDenominator, ...payment } = row
+  const { rateNumerator, rateDenominator, settlementNumerator, settlementDenominator, ...rest } = row
+  const { acceptedNetAtoms, acceptedFeeAtoms, acceptedNetMinor, acceptedFeeMinor, ...payment } = rest
+  // All of them are null, or none is.
+  const wasAccepted = acceptedNetAtoms !== null && acceptedFeeAtoms !== null
+  const inMinor = { netMinor: acceptedNetMinor ?? 0n, feeMinor: acceptedFeeMinor ?? 0n }
   return {
     ...payment,
+    accepted: wasAccepted ? { netAtoms: acceptedNetAtoms, feeAtoms: acceptedFeeAtoms, ...inMinor } : null,
     rate: { numerator: rateNumerator, denominator: rateDenominator },
     settlementRate: { numerator: settlementNumerator, denominator: settlementDenominator },
   }
@@ -123,6 +135,19 @@ const UPDATE = overRows(
     from ${rows} where p.account_id = r.account_id and p.id = r.id`,
 )
 
+/** Beside {@link updatePayment}, which every payment takes several times: what few of them ever have is written by itself. */
+export async function recordAccepted(
+  tx: Tx,
+  { accountId, id }: Pick<Payment, 'accountId' | 'id'>,
+  { netAtoms, feeAtoms, netMinor, feeMinor }: Accepted,
+): Promise<void> {
+  await tx.query(
+    `update payments set accepted_net_atoms = $3, accepted_fee_atoms = $4, accepted_net_minor = $5, accepted_fee_minor = $6
+     where account_id = $1 and id = $2`,
+    [accountId, id, netAtoms, feeAtoms, netMinor, feeMinor],
+  )
+}
+
 /**
  * Puts payments into the settle worker's queue. Locks their rows in the order of their keys, those that are queued
  * already too: such a one may just be taken off by a decision that has not seen what the caller writes.
@@ -171,6 +196,33 @@ export const claimDecisions = (
     [except, limit],
   )
 
+/** Of the simulated ones every coin has a transaction. */
+const WITH_ETHER_UNSEEN = CHAINS.filter((chain) => hasAccounts(chain) && !isSimulated(chain))
+
+/**
+ * SQL of an alias of `chains` and a payment's times: blocks were read without what contracts did in them, or taken away, and the
+ * comparison of all addresses, from the newest to the oldest, has not come to this payment's since. What it finds counts from the tip
+ * block: once that is past the window's end it is late in any case, and no window waits for it.
+ */
+const mayBeUnseenSql = (chain: string, madeAt: string, endsAt: string): string =>
+  `${chain}.chain in (${WITH_ETHER_UNSEEN.map((name) => `'${name}'`).join(', ')}) and ${chain}.tip_time <= ${endsAt}
+     and ${chain}.ether_asked_at >= coalesce(${chain}.ether_checked_at, '-infinity')
+     and case when ${chain}.ether_begun_at > ${chain}.ether_asked_at
+       then coalesce(${chain}.ether_after_issued_at, 'infinity') else 'infinity' end >= ${madeAt}`
+
+/** Whether contracts may have paid this payment in time and nobody has looked yet: as if its chain were out of sight. */
+export async function mayHaveEtherUnseen(
+  db: Queryable,
+  { chain, asset, createdAt, expiresAt }: Pick<Payment, 'chain' | 'asset' | 'createdAt' | 'expiresAt'>,
+): Promise<boolean> {
+  if (asset !== 'ETH' || !WITH_ETHER_UNSEEN.includes(chain)) return false
+  return anyRow(
+    db,
+    `select from chains c where chain = $1 and ${mayBeUnseenSql('c', '$2::timestamptz', '$3::timestamptz')}`,
+    [chain, createdAt, expiresAt],
+  )
+}
+
 /**
  * Queues payments whose window is over on a chain that was seen past their end: pending ones to expire, and detected
  * ones that lost every deposit. @returns How many.
@@ -181,6 +233,7 @@ export const markWindowsOver = (tx: Tx, limit: number): Promise<number> =>
     `update payments p set decision_due = true
      from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
        where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.polled_at > p.expires_at
+         and (p.asset = 'ETH' and ${mayBeUnseenSql('c', 'p.created_at', 'p.expires_at')}) is not true
          and (p.status = 'pending' or not exists (select from deposits d
            where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
              and ${inTimeSql('d', 'p')}))

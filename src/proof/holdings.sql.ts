@@ -193,7 +193,10 @@ export async function listUnspent(
   return rows
 }
 
-/** Deposit addresses that ever received something, in their order; above a height, those that something moved at. */
+/**
+ * Deposit addresses that ever received something, in their order; above a height, those that something moved at. What came
+ * unexpected is at the few that no payment has.
+ */
 export async function listFundedAddresses(
   db: Queryable,
   chain: ChainName,
@@ -206,10 +209,17 @@ export async function listFundedAddresses(
 ): Promise<string[]> {
   const text =
     of.aboveHeight < 0
-      ? `select distinct address from deposits where chain = $1 and address > $3 and $2 < 0
-           and ($5::text is null or address <= $5) order by address limit $4`
+      ? `select address from (
+           (select distinct address from deposits where chain = $1 and address > $3 and $2 < 0
+              and ($5::text is null or address <= $5) order by address limit $4)
+           union
+           (select distinct address from unexpected_deposits where chain = $1 and address > $3
+              and ($5::text is null or address <= $5) order by address limit $4)
+         ) funded order by address limit $4`
       : `select address from (
            select address from deposits where chain = $1 and block_height > $2
+           union
+           select address from unexpected_deposits where chain = $1 and block_height > $2 and address is not null
            union
            select sender from signed_transactions where chain = $1 and block_height > $2
            union

@@ -8,7 +8,7 @@ import { listChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainName, hasAccounts } from '../core/assets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
-import { sumGasLeft, sumUnswept, type Unswept } from '../treasury/sweeps.sql.ts'
+import { sumGasLeft, sumUnswept, type Unswept } from '../treasury/unswept.sql.ts'
 import { atOneBlock, inSnapshot } from './at-block.ts'
 import {
   type Difference,

@@ -2,7 +2,7 @@
 import { openSql } from '../treasury/signed-transaction.ts'
 
 /**
- * Deposits that a sweep is said to take, at addresses that sent less than that: what is missing lies there, and nothing would
+ * Deposits that a sweep is said to take, unexpected ones too, at addresses that sent less than that: what is missing lies there, and nothing would
  * ever fetch it. Of ether what an address was given as gas and a sweep took counts as well; what sweeps of tokens left of gas
  * may hide as much.
  */
@@ -10,6 +10,8 @@ export const SWEPT_UNLIKE = `
   with taken as (
     select chain, address, asset, sum(atoms) as atoms from (
       select chain, address, asset, amount_atoms as atoms from deposits where booked and sweep is not null
+      union all
+      select chain, address, asset, atoms from unexpected_deposits where sweep is not null
       union all
       select chain, address, 'ETH', atoms from gas_funding where sweep is not null
     ) t group by chain, address, asset

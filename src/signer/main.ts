@@ -16,11 +16,9 @@ import { parseArgs } from 'node:util'
 import { isSimulated, NETWORKS, type Network } from '../core/assets.ts'
 import { conflict, invalid, notFound, Refusal } from '../core/errors.ts'
 import { mindNoReader } from '../core/no-reader.ts'
-import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { openLog } from '../process/log.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../wallets/derivation.ts'
-import { currentWallets } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import { approversCommand } from './approvals/approvers-command.ts'
 import { readPassphrase, readSignerConfig, type SignerConfig } from './config.ts'
@@ -35,7 +33,8 @@ import {
   wordsOf,
 } from './keystore.ts'
 import { allowAddress, disallowAddress, readAllowlist } from './policy.ts'
-import { publishKeys, runSigner } from './run.ts'
+import { otherWallet, publishedWallets, publishKeys } from './publish-keys.ts'
+import { runSigner } from './run.ts'
 import { type ChainKeys, chainKeys } from './vault.ts'
 
 interface Options {
@@ -95,21 +94,20 @@ async function init(config: SignerConfig, db: Database, { json, restore, replace
   await createKeystore(config.keystorePath, entropy, config.passphrase)
   // Shown before anything else can fail: they would not be shown again.
   showInit(restore ? null : wordsOf(entropy), live.map(shownWallet), json)
-  await publishKeys(config, db, live)
+  await publishKeys(config, db, live, { replaces: replace })
 }
 
-/** A wallet of other words would retire the present one: its coins could not be paid out from here any more. */
+/** A wallet of other words, or of another network, would retire the present one: its coins could not be paid out from here any more. */
 async function requireNoOther(config: SignerConfig, db: Database, live: readonly ChainKeys[]): Promise<void> {
-  const current = await currentWallets(db, openSecrets(config.secretKey))
-  const other = live.filter((keys) =>
-    current.some(
-      ({ chain, mode, series }) => chain === keys.chain && mode === keys.mode && series !== keys.series,
-    ),
-  )
-  if (other.length === 0) return
+  const published = await publishedWallets(config, db)
+  const others = live.map((keys) => ({ chain: keys.chain, other: otherWallet(config, published, keys) }))
+  const ofNetwork = others.find(({ other }) => other?.of === 'network')?.other
+  if (ofNetwork) throw conflict('other_network', ofNetwork.problem)
+  const ofWords = others.filter(({ other }) => other !== null)
+  if (ofWords.length === 0) return
   throw conflict(
     'wallet_exists',
-    `this database has a live wallet of ${other.map(({ chain }) => chain).join(', ')} already, made from other words. Start the signer where its keystore.json is (BECK_DATA_DIR), or bring it here with its 24 words: npx beck wallet init --restore. Only to give it up, with its coins: npx beck wallet init --replace`,
+    `this database has a live wallet of ${ofWords.map(({ chain }) => chain).join(', ')} already, made from other words. Start the signer where its keystore.json is (BECK_DATA_DIR), or bring it here with its 24 words: npx beck wallet init --restore. Only to give it up, with its coins: npx beck wallet init --replace`,
   )
 }
 
@@ -146,7 +144,7 @@ const shownWallet = ({ chain, mode, xpub, hotWallet }: ChainKeys): ShownWallet =
 
 /** Needs no passphrase: everything it shows is public. */
 async function show(db: Database, config: SignerConfig, { json }: Options): Promise<void> {
-  const wallets = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
+  const wallets = await publishedWallets(config, db)
   const shown = wallets.map(({ chain, mode, xpub }) => ({
     chain,
     network: mode,
@@ -230,11 +228,14 @@ async function check(config: SignerConfig, db: Database): Promise<void> {
     config.passphrase === null ? null : await openKeystore(config.keystorePath, config.passphrase)
   if (!entropy) return
   const root = await rootOf(entropy)
-  const published = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
-  const foreign = NETWORKS.filter((network) => {
-    const current = published.find(({ chain, mode }) => chain === network && mode === config.modes[network])
-    return current && current.xpub !== chainKeys(root, network, config.modes[network]).xpub
-  })
+  const published = await publishedWallets(config, db)
+  const others = NETWORKS.map((network) => ({
+    network,
+    other: otherWallet(config, published, chainKeys(root, network, config.modes[network])),
+  }))
+  const ofNetwork = others.find(({ other }) => other?.of === 'network')?.other
+  if (ofNetwork) throw conflict('other_network', `it opens, but ${ofNetwork.problem}`)
+  const foreign = others.flatMap(({ network, other }) => (other ? [network] : []))
   if (foreign.length > 0)
     throw conflict(
       'other_keystore',

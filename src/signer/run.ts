@@ -13,15 +13,15 @@ import { keyIdOf, openSecrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
 import { startBeating } from '../db/running-roles.ts'
-import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import { Approvals } from './approvals/approvals.ts'
 import type { SignerConfig } from './config.ts'
 import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { findLiveNeed } from './live-need.sql.ts'
+import { otherWallet, publishedWallets, publishKeys } from './publish-keys.ts'
 import { type Signer, signerTurn } from './signer.ts'
 import { openTimeCheck, type TimeCheck } from './time.ts'
-import { type ChainKeys, openVault, type Vault } from './vault.ts'
+import { openVault, type Vault } from './vault.ts'
 
 const IDLE_MS = 250
 const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
@@ -222,7 +222,7 @@ async function findLack(config: SignerConfig, db: Database, vault: Vault): Promi
   return null
 }
 
-/** Publishes what is not published; a wallet of other keys stays, and is not this signer's to pay from. */
+/** Publishes what is not published; a wallet of other keys stays until `wallet init --replace`, and is not this signer's to pay from. */
 async function announceWallets(
   config: SignerConfig,
   db: Database,
@@ -230,17 +230,15 @@ async function announceWallets(
   log: Log,
   concerns: Map<string, string>,
 ): Promise<void> {
-  const published = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
+  const published = await publishedWallets(config, db)
   for (const keys of vault.values()) {
-    const current = published.find((wallet) => wallet.chain === keys.chain)
-    if (current?.xpub === keys.xpub && current.mode === keys.mode) continue
-    const isOurs = !current || keys.mode !== current.mode || isSimulated(keys.chain)
-    if (isOurs) await publishKeys(config, db, [keys])
-    else
-      log.error(
-        { chain: keys.chain, published: current.series, ours: keys.series },
-        'the current wallet belongs to another keystore: its coins cannot be paid out from here',
-      )
+    const { chain } = keys
+    const other = isSimulated(chain) ? null : otherWallet(config, published, keys)
+    if (other) {
+      concerns.set(`wallet of ${chain}`, other.problem)
+      log.error({ chain, ours: keys.series }, other.problem)
+    } else if (!published.some((wallet) => wallet.chain === chain && wallet.xpub === keys.xpub))
+      await publishKeys(config, db, [keys], { replaces: isSimulated(chain) })
   }
   const live = [...vault.keys()].filter((chain) => !isSimulated(chain))
   log.info(
@@ -262,15 +260,4 @@ async function announceWallets(
       'there is a keystore, and BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait',
     )
   }
-}
-
-export async function publishKeys(
-  config: SignerConfig,
-  db: Database,
-  keys: readonly ChainKeys[],
-): Promise<void> {
-  const secrets = openSecrets(config.secretKey, config.alsoSecretKey)
-  await db.transaction(async (tx) => {
-    for (const { chain, mode, xpub } of keys) await publishWallet(tx, secrets, { chain, mode, xpub })
-  })
 }

@@ -8,7 +8,15 @@ import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { STANDARD_VBYTES_MAX, sizesOf, vbytesWith } from '../core/vbytes.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
-import { boundedRate, GAS_COST_MAX_WEI, gasPrice, type NetworkRates, RATE_BOUNDS } from '../treasury/fees.ts'
+import {
+  boundedRate,
+  etherSweepPrice,
+  GAS_COST_MAX_WEI,
+  gasPrice,
+  type NetworkRates,
+  RATE_BOUNDS,
+  SWEEP_WORTH_LEAST_TIMES,
+} from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
 import {
   balance,
@@ -227,7 +235,10 @@ async function replaceTransfer(
   const { chain, transfer, nonce } = before
   const chainId = await chainIdOf(signer, keys)
   if (chainId === null) return 'its chain id is not known yet'
-  const market = gasPrice(rates)
+  // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
+  const from = { branch: transfer.branch, position: BigInt(transfer.position) }
+  const sendsAll = before.purpose === 'sweep' && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH
+  const market = sendsAll ? etherSweepPrice(rates) : gasPrice(rates)
   const least = raised(BigInt(before.feeRate))
   const leastPriority = raised(BigInt(transfer.priorityFeeWei))
   const { ceiling } = RATE_BOUNDS.ethereum
@@ -237,11 +248,9 @@ async function replaceTransfer(
   const gasLimit = BigInt(transfer.gasLimit)
   if (gasLimit * maxFeeWei > GAS_COST_MAX_WEI) return 'nodes would not send what may cost more'
   const feeBefore = BigInt(before.feeAtoms)
-  const added = gasLimit * maxFeeWei - feeBefore
+  const feeAtoms = gasLimit * maxFeeWei
+  const added = feeAtoms - feeBefore
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
-  // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
-  const from = { branch: transfer.branch, position: BigInt(transfer.position) }
-  const sendsAll = before.purpose === 'sweep' && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH
   const spendable = await spendableBalances(
     signer.db,
     chain,
@@ -257,13 +266,14 @@ async function replaceTransfer(
       ...signed,
       kind: 'replacement',
       transfer: { ...transfer, priorityFeeWei: String(priorityFeeWei) },
-      feeAtoms: String(gasLimit * maxFeeWei),
+      feeAtoms: String(feeAtoms),
       feeRate: String(maxFeeWei),
       leaves: [{ asset: 'ETH', atoms: String(added) }],
     }
   }
-  const atoms = sendsAll ? await restOf(signer, before, gasLimit * maxFeeWei) : BigInt(transfer.atoms)
-  if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
+  const atoms = sendsAll ? await restOf(signer, before, feeAtoms) : BigInt(transfer.atoms)
+  if (sendsAll && atoms + feeAtoms < SWEEP_WORTH_LEAST_TIMES * feeAtoms)
+    return 'what it sweeps is not worth a higher fee'
   const entry = await transferEntry(keys, {
     kind: 'replacement',
     act:
@@ -279,7 +289,7 @@ async function replaceTransfer(
     atoms,
     valueAtoms: atoms,
     gasLimit,
-    price: { maxFeeWei, priorityFeeWei: sendsAll ? maxFeeWei : priorityFeeWei },
+    price: { maxFeeWei, priorityFeeWei },
     from,
     feeBefore,
   })

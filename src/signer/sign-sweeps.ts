@@ -5,10 +5,12 @@
 
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import {
+  ETHER_SWEEP_GAS,
+  etherSweepPrice,
   gasPrice,
   type NetworkRates,
   quotedGasPrice,
-  RATE_BOUNDS,
+  SWEEP_WORTH_LEAST_TIMES,
   sweepFunding,
   TOKEN_SWEEP_GAS_MAX,
 } from '../treasury/fees.ts'
@@ -24,7 +26,7 @@ import { chainIdOf, contractOf, HOT_WALLET, transferEntry } from './sign-transfe
 import type { ChainKeys } from './vault.ts'
 
 const SWEEPS_READ = 200
-/** The hot wallet is no contract: a plain transfer, exactly. */
+/** A deposit address that is given gas runs no code: a plain transfer, exactly. */
 const ETHER_GAS = 21_000n
 
 const beginScan = rememberScans<{ readonly id: string }>()
@@ -139,15 +141,11 @@ async function priceEther(
   sweep: PlannedSweep,
   rates: NetworkRates,
 ): Promise<Moved | string> {
-  // Price and tip alike: the whole price is paid, so that nothing is left behind.
-  const wanted = (rates.rate * 5n) / 4n + rates.priorityRate
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const maxFeeWei = wanted < ceiling ? wanted : ceiling
-  const atoms = sweep.atoms - ETHER_GAS * maxFeeWei
-  if (atoms <= 0n) return 'it holds less than its gas costs'
-  if (!(await allowsFee(signer, chain, ETHER_GAS * maxFeeWei, 0n))) return NO_MORE_GAS
-  const price = { maxFeeWei, priorityFeeWei: maxFeeWei }
-  return { asset: 'ETH', contract: null, atoms, gasLimit: ETHER_GAS, price }
+  const price = etherSweepPrice(rates)
+  const feeAtoms = ETHER_SWEEP_GAS * price.maxFeeWei
+  if (sweep.atoms < SWEEP_WORTH_LEAST_TIMES * feeAtoms) return 'it is not worth its gas at this price'
+  if (!(await allowsFee(signer, chain, feeAtoms, 0n))) return NO_MORE_GAS
+  return { asset: 'ETH', contract: null, atoms: sweep.atoms - feeAtoms, gasLimit: ETHER_SWEEP_GAS, price }
 }
 
 /** At the price that the ether at the address can pay. */

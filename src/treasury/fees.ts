@@ -77,6 +77,22 @@ export function payoutGasLimit(
   return covered > QUOTED_GAS.ETH ? covered : QUOTED_GAS.ETH
 }
 
+/** Gas of a sweep of ether: the hot wallet is no contract, so it is a plain transfer, exactly. */
+export const ETHER_SWEEP_GAS = 21_000n
+/**
+ * What a sweep moves is worth at least so many times its gas: less is planned for none, and for none of ether is ever
+ * signed, first or as a bump.
+ */
+export const SWEEP_WORTH_LEAST_TIMES = 2n
+
+/** Price and tip of a sweep of ether are alike: the whole price is paid, so that nothing is left behind. */
+export function etherSweepPrice(rates: NetworkRates): GasPrice {
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const wanted = quotedGasPrice(rates)
+  const maxFeeWei = wanted < ceiling ? wanted : ceiling
+  return { maxFeeWei, priorityFeeWei: maxFeeWei }
+}
+
 /** What the sweep of a token may use at most: USDC and USDT take up to 65,000. What it does not use stays for a next one. */
 export const TOKEN_SWEEP_GAS_MAX = 80_000n
 

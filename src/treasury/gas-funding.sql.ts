@@ -1,4 +1,4 @@
-/** Ether that our own transactions sent to deposit addresses, as blocks show it: no deposit, but part of what they hold. */
+/** Ether that our own transactions sent to addresses for deposits, as blocks show it: no deposit, but part of what they hold. */
 import type { ChainName } from '../core/assets.ts'
 import type { Tx } from '../db/database.ts'
 

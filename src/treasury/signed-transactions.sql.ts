@@ -266,8 +266,8 @@ export async function end(
  * Wishes for a bump of what waits too long: sent, in no block, and older than `afterMs` while the network asks for
  * more than they offer. Except on Litecoin those too that the node never took, because it refuses what offers too little: a
  * replacement needs none of what it replaces. On chains with accounts the first waiting nonce of a sender is bumped after
- * five times that long whatever it offers: no block takes it, and all later ones wait behind it. Not a sweep of ether while its
- * address holds less than was signed for it: no fee lets that in, and each bump would leave less when the coins come back.
+ * five times that long whatever it offers: no block takes it, and all later ones wait behind it. Sweeps of ether are not among
+ * these ({@link wishSweepBumps}).
  *
  * @returns How many were marked now.
  */
@@ -290,10 +290,36 @@ export const wishBumps = (
            and b.nonce < t.nonce and ${openSql('b')} and b.block_height is null))
        and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
          and n.created_at > t.created_at)
-       and not exists (select from sweeps s cross join lateral ether_of(s.chain, s.address) e
-         where s.chain = t.chain and s.replacement_set = t.replacement_set and s.asset = 'ETH'
-           and e.observed_atoms + e.given_atoms - e.sent_atoms < t.value_atoms + t.fee_atoms)`,
+       and not exists (select from sweeps s
+         where s.chain = t.chain and s.replacement_set = t.replacement_set and s.asset = 'ETH')`,
     [chain, of.afterMs, of.rate, networkOfChain(chain) !== 'litecoin'],
+  )
+
+/**
+ * Wishes for a bump of sweeps of ether that offer less than the network asks for, and wait too long. Nobody waits behind the nonce
+ * of a deposit address, and the fee is taken from what it holds: so only where that is worth a sweep at the price of now, and not
+ * while the address holds less than was signed for it: no fee lets that in, and each bump would leave less when the coins come back.
+ *
+ * @param of.atomsMin - What is worth a sweep now.
+ * @returns How many were marked now.
+ */
+export const wishSweepBumps = (
+  db: Queryable,
+  chain: ChainName,
+  of: { afterMs: number; rate: bigint; atomsMin: bigint },
+): Promise<number> =>
+  countRows(
+    db,
+    `update signed_transactions t set bump_wanted = true
+     from sweeps s cross join lateral ether_of(s.chain, s.address) e
+     where t.chain = $1 and ${openSql('t')} and not t.bump_wanted and t.block_height is null
+       and (t.sent_at is not null or t.status = 'refused')
+       and t.created_at < now() - $2::bigint * interval '1 millisecond' and t.fee_rate < $3
+       and s.chain = t.chain and s.replacement_set = t.replacement_set and s.asset = 'ETH' and s.atoms >= $4
+       and e.observed_atoms + e.given_atoms - e.sent_atoms >= t.value_atoms + t.fee_atoms
+       and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
+         and n.created_at > t.created_at)`,
+    [chain, of.afterMs, of.rate, of.atomsMin],
   )
 
 /** Asks the signer to bump one replacement set now. @returns Whether it is open and in no block. */

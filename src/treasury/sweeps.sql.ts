@@ -3,22 +3,24 @@ import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
-import { allRows } from '../db/rows.ts'
+import { allRows, countRows } from '../db/rows.ts'
 import { openSql } from './signed-transaction.ts'
 import { wishBump } from './signed-transactions.sql.ts'
 import { type EndingSweep, type SweepStatus, type SweepWay, sweepEnd } from './sweep.ts'
+import { UNSWEPT_CAPITAL } from './unexpected-deposits.sql.ts'
 
 export interface SweepCandidate {
   readonly address: string
   readonly series: string
   readonly position: bigint
   readonly asset: Asset
-  /** Its booked deposits of the asset that no sweep has taken. */
+  /** Its booked deposits of the asset that no sweep has taken, unexpected ones among them. */
   readonly bookedAtoms: bigint
   /** Ether that it should hold by its booked deposits, what it was given as gas, and what it sent. */
   readonly etherAtoms: bigint
-  /** What the two sums are made of: those deposits, and the transactions that brought gas. */
+  /** What the two sums are made of: those deposits, unexpected ones by their outputs, and the transactions that brought gas. */
   readonly deposits: readonly string[]
+  readonly unexpected: readonly string[]
   readonly gas: readonly string[]
   /**
    * The last sweep that moved this asset away from it, if any: a batch takes all there is, deposits that were not booked yet
@@ -28,7 +30,7 @@ export interface SweepCandidate {
 }
 
 /** Ether of address `x.address`, as above; our own transactions count from the block that holds them. */
-const ETHER_OF_ADDRESS =
+export const ETHER_OF_ADDRESS =
   '(select e.booked_atoms + e.given_atoms - e.sent_atoms from ether_of($1, x.address) e)'
 
 /**
@@ -42,8 +44,8 @@ const MAY_BE_SWEPT = `
     where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'failed'), now()) <= now()`
 
 /**
- * Addresses with a booked deposit of at least so many atoms that no sweep has taken, the largest deposits first, and
- * without a sweep under way; a token that blocks the address would otherwise cost gas for ever. For ether also those where
+ * Addresses with a booked deposit of at least so many atoms that no sweep has taken, unexpected or not, the largest deposits
+ * first, and without a sweep under way; a token that blocks the address would otherwise cost gas for ever. For ether also those where
  * sweeps of tokens left enough of their gas: what was given is at least what is left, so the index tells who may have it.
  */
 export const listSweepCandidates = (
@@ -54,7 +56,8 @@ export const listSweepCandidates = (
   allRows(
     db,
     `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as "etherAtoms",
-       coalesce(d.atoms, 0) as "bookedAtoms", coalesce(d.ids, '{}') as deposits,
+       coalesce(d.atoms, 0) + coalesce(u.atoms, 0) as "bookedAtoms", coalesce(d.ids, '{}') as deposits,
+       coalesce(u.outputs, '{}') as unexpected,
        case when $2 = 'ETH' then array(select txid from gas_funding g where g.chain = $1 and g.address = x.address
          and g.sweep is null) else '{}' end as gas,
        (select s.id from sweeps s where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'done'
@@ -64,6 +67,10 @@ export const listSweepCandidates = (
          (select address, amount_atoms as atoms from deposits x
           where chain = $1 and asset = $2 and booked and sweep is null and amount_atoms >= $3 and ${MAY_BE_SWEPT}
           order by amount_atoms desc limit $5)
+         union all
+         (select address, atoms from unexpected_deposits x
+          where chain = $1 and asset = $2 and ${UNSWEPT_CAPITAL} and atoms >= $3 and ${MAY_BE_SWEPT}
+          order by atoms desc limit $5)
          union all
          (select address, atoms from gas_funding x
           where chain = $1 and $2 = 'ETH' and sweep is null and atoms >= $4 and ${MAY_BE_SWEPT} and ${ETHER_OF_ADDRESS} >= $4
@@ -75,6 +82,8 @@ export const listSweepCandidates = (
      join wallets w on w.chain = $1 and w.series = a.series and w.retired_at is null
      left join lateral (select sum(amount_atoms) as atoms, array_agg(id::text) as ids from deposits
        where chain = $1 and address = x.address and asset = $2 and booked and sweep is null) d on true
+     left join lateral (select sum(atoms) as atoms, array_agg(tx_key || ':' || output_index) as outputs from unexpected_deposits
+       where chain = $1 and address = x.address and asset = $2 and ${UNSWEPT_CAPITAL}) u on true
      order by x.largest desc`,
     [chain, of.asset, of.atomsMin, of.gasLeftMin, of.limit],
   )
@@ -119,6 +128,26 @@ async function insertSweep(
 }
 
 /**
+ * Plans of sweeps that would move less than so many atoms, and that nothing was signed for: what they were to take waits for
+ * another. Of it and the signer whoever comes first changes the row.
+ *
+ * @returns How many there were.
+ */
+export const takeBackSweeps = (
+  db: Queryable,
+  chain: ChainName,
+  asset: Asset,
+  atomsMin: bigint,
+): Promise<number> =>
+  countRows(db, `delete from sweeps where chain = $1 and asset = $2 and status = 'planned' and atoms < $3`, [
+    chain,
+    asset,
+    atomsMin,
+  ])
+
+type Taken = Pick<SweepCandidate, 'address' | 'deposits' | 'unexpected' | 'gas'>
+
+/**
  * A sweep takes, or took, just these of an address: what was booked since its sum was read waits for the next one. Locks the
  * deposits in no order: of an address there is one sweep at a time.
  */
@@ -126,12 +155,14 @@ export async function markSwept(
   db: Queryable,
   chain: ChainName,
   sweep: string,
-  { address, deposits, gas }: Pick<SweepCandidate, 'address' | 'deposits' | 'gas'>,
+  { address, deposits, unexpected, gas }: Taken,
 ): Promise<void> {
   await db.query(
-    `with gas as (update gas_funding set sweep = $3 where chain = $1 and address = $2 and txid = any($5) and sweep is null)
+    `with gas as (update gas_funding set sweep = $3 where chain = $1 and address = $2 and txid = any($5) and sweep is null),
+     unexpected as (update unexpected_deposits set sweep = $3
+       where chain = $1 and address = $2 and tx_key || ':' || output_index = any($6) and ${UNSWEPT_CAPITAL})
      update deposits set sweep = $3 where chain = $1 and address = $2 and id = any($4::uuid[]) and booked and sweep is null`,
-    [chain, address, sweep, deposits, gas],
+    [chain, address, sweep, deposits, gas, unexpected],
   )
 }
 
@@ -224,7 +255,8 @@ export async function finishSweeps(
 async function leaveDeposits(tx: Tx, chain: ChainName, sweeps: readonly string[]): Promise<void> {
   if (sweeps.length === 0) return
   await tx.query(
-    `with gas as (update gas_funding set sweep = null where chain = $1 and sweep = any($2::uuid[]))
+    `with gas as (update gas_funding set sweep = null where chain = $1 and sweep = any($2::uuid[])),
+     unexpected as (update unexpected_deposits set sweep = null where chain = $1 and sweep = any($2::uuid[]))
      update deposits set sweep = null where chain = $1 and sweep = any($2::uuid[])`,
     [chain, sweeps],
   )
@@ -295,37 +327,4 @@ export async function listSweptAddresses(db: Queryable, chain: ChainName): Promi
     [chain],
   )
   return rows.map((row) => row.address)
-}
-
-export interface Unswept {
-  readonly asset: Asset
-  readonly addresses: bigint
-  readonly atoms: bigint
-}
-
-/** Booked deposits that still lie at their own addresses: too small to be worth their gas, refused, or not taken yet. */
-export const sumUnswept = (db: Queryable, chain: ChainName): Promise<Unswept[]> =>
-  allRows(
-    db,
-    `select asset, count(distinct address) as addresses, sum(amount_atoms) as atoms from deposits
-     where chain = $1 and booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by asset order by asset`,
-    [chain],
-  )
-
-/** What sweeps of tokens left of the gas that their addresses were given, until it is worth a sweep of its own. */
-export async function sumGasLeft(
-  db: Queryable,
-  chain: ChainName,
-): Promise<{ readonly addresses: bigint; readonly atoms: bigint }> {
-  const { rows } = await db.query<{ addresses: bigint; atoms: bigint }>(
-    `select count(*) as addresses, coalesce(sum(atoms), 0) as atoms from (
-       select ${ETHER_OF_ADDRESS} - coalesce((select sum(amount_atoms) from deposits d where d.chain = $1
-         and d.address = x.address and d.asset = 'ETH' and d.booked and d.sweep is null), 0) as atoms
-       from (select distinct address from gas_funding where chain = $1 and sweep is null) x
-       where not exists (select from sweeps s where s.chain = $1 and s.address = x.address
-         and s.status not in ('done', 'failed'))
-     ) gas where atoms > 0`,
-    [chain],
-  )
-  return rows[0] ?? { addresses: 0n, atoms: 0n }
 }

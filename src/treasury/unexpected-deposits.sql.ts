@@ -1,10 +1,15 @@
 /**
  * What reached our own addresses without being anybody's payment: the operator's capital, sent to the hot wallet from
- * outside. On chains with accounts blocks are noted here; on chains with outputs `utxos` shows it.
+ * outside, or to an address for deposits that no payment has, from where a sweep takes it to the hot wallet. On chains with
+ * accounts blocks are noted here; on chains with outputs `utxos` shows it.
  */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, firstRow } from '../db/rows.ts'
+import { openSql } from './signed-transaction.ts'
+
+/** Whose entries book capital. */
+const GATEWAY = '00000000-0000-0000-0000-000000000000'
 
 /**
  * To be called in the transaction that moves the cursor past the block. Reading it again changes nothing; what a reorganisation
@@ -25,21 +30,59 @@ export async function recordUnexpectedDeposits(
   for (const { lookup, index, asset, atoms } of outputs) {
     if (atoms === 0n) continue
     await tx.query(
-      `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
-       values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (chain, tx_key, output_index) do update set lookup = excluded.lookup, asset = excluded.asset,
-         atoms = excluded.atoms, block_height = excluded.block_height`,
+      `insert into unexpected_deposits (chain, tx_key, output_index, lookup, address, asset, atoms, block_height)
+       values ($1, $2, $3, $4, (select a.address from addresses a where a.chain = $1 and a.lookup = $4 and a.branch = 0),
+         $5, $6, $7)
+       on conflict (chain, tx_key, output_index) do update set lookup = excluded.lookup, address = excluded.address,
+         asset = excluded.asset, atoms = excluded.atoms, block_height = excluded.block_height`,
       [chain, txKey, index, lookup, asset, atoms, blockHeight],
     )
   }
 }
 
-/** Takes back what a transaction brought that turned out to be our own. */
-export async function forgetUnexpectedDepositsOf(tx: Tx, chain: ChainName, txKey: string): Promise<void> {
-  await tx.query('update unexpected_deposits set block_height = null where chain = $1 and tx_key = $2', [
-    chain,
-    txKey,
-  ])
+/**
+ * Takes back what a transaction brought that turned out to be our own.
+ *
+ * @returns Ether that it brought to addresses for deposits: gas.
+ */
+export const forgetUnexpectedDepositsOf = (
+  tx: Tx,
+  chain: ChainName,
+  txKey: string,
+): Promise<{ readonly address: string; readonly atoms: bigint }[]> =>
+  allRows(
+    tx,
+    `with forgotten as (
+       update unexpected_deposits set block_height = null, sweep = null where chain = $1 and tx_key = $2
+       returning address, asset, atoms
+     )
+     select address, sum(atoms) as atoms from forgotten where address is not null and asset = 'ETH' group by address`,
+    [chain, txKey],
+  )
+
+/**
+ * SQL: what of `unexpected_deposits` of chain `$1` is booked as capital and lies in a block at an address for deposits, where
+ * no sweep has taken it.
+ */
+export const UNSWEPT_CAPITAL = `address is not null and sweep is null
+  and block_height <= (select c.capital_height from chains c where c.chain = $1)`
+
+/**
+ * Booked capital at addresses for deposits, the hot wallet of which has nothing yet: what no sweep took, or one whose block is
+ * not deep enough or was lost. What a reorganisation took for good is nowhere, and counts as well.
+ */
+export async function sumCapitalOutside(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(r.atoms), 0) as atoms from unexpected_deposits r
+     where r.chain = $1 and r.asset = $2 and r.address is not null
+       and exists (select from journal_entries j where j.account_id = $3
+         and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
+       and not exists (select from sweeps s where s.chain = r.chain and s.id = r.sweep and s.status = 'done'
+         and not exists (select from signed_transactions t
+           where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')}))`,
+    [chain, asset, GATEWAY],
+  )
+  return rows[0]?.atoms ?? 0n
 }
 
 export interface Capital {
@@ -120,5 +163,5 @@ export const listUnbookedCapital = (
            and not exists (select from journal_entries j where j.account_id = $5
              and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index)
          limit $6`,
-    [chain, asset, aboveHeight, upToHeight, '00000000-0000-0000-0000-000000000000', limit],
+    [chain, asset, aboveHeight, upToHeight, GATEWAY, limit],
   )

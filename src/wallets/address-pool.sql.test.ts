@@ -202,8 +202,12 @@ test('a new keystore retires the old wallet: fresh addresses come from the new o
   const other = { chain: 'sim-bitcoin', mode: 'testnet', xpub: testXpub('ethereum') } as const
   // One of the old wallet's is set aside already.
   await testPayment(gateway, account, { asset: 'BTC' })
-  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
-  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
+  await assert.rejects(
+    db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other, { replaces: false })),
+    { reason: 'wallet_exists' },
+  )
+  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other, { replaces: true }))
+  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other, { replaces: true }))
   await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 1 })
   const { address } = await testPayment(gateway, account, { asset: 'BTC' })
   assert.equal(
@@ -211,7 +215,9 @@ test('a new keystore retires the old wallet: fresh addresses come from the new o
     readAccountKey('sim-bitcoin', 'testnet', other.xpub).derive(DEPOSIT_BRANCH, 0n).address,
   )
   await assert.rejects(
-    db.transaction((tx) => publishWallet(tx, TEST_SECRETS, { ...other, mode: 'mainnet' })),
+    db.transaction((tx) =>
+      publishWallet(tx, TEST_SECRETS, { ...other, mode: 'mainnet' }, { replaces: true }),
+    ),
     { reason: 'other_network' },
   )
 })

@@ -105,15 +105,18 @@ function verified(secrets: Secrets, row: CurrentRow): Wallet {
 }
 
 /**
- * Makes a keystore's account xpub the current wallet of a chain. Publishing it again changes nothing; another one
- * retires the old, whose addresses stay watched and whose coins stay with the old keystore.
+ * Makes a keystore's account xpub the current wallet of a chain. Publishing it again changes nothing. Locks the chain's wallets.
  *
- * @throws {Refusal} `conflict`, reason `other_network`, when the same key was published for another network mode.
+ * @param options.replaces - Retires the current one of another key, whose addresses stay watched and whose coins stay with
+ *   the old keystore.
+ * @throws {Refusal} `conflict`, reason `other_network`, when the same key was published for another network mode;
+ *   `wallet_exists`, when another key's is current and may not be replaced.
  */
 export async function publishWallet(
   tx: Tx,
   secrets: Secrets,
   wallet: Pick<Wallet, 'chain' | 'mode' | 'xpub'>,
+  options: { readonly replaces: boolean },
 ): Promise<void> {
   const { chain, mode, xpub } = wallet
   const series = readAccountKey(chain, mode, xpub).fingerprint
@@ -129,6 +132,11 @@ export async function publishWallet(
     )
   for (const row of rows) {
     if (row.series === series || row.retired_at) continue
+    if (!options.replaces)
+      throw conflict(
+        'wallet_exists',
+        `this database has a wallet of ${chain} already, of ${row.network} and of another key; npx beck wallet init --replace gives it up`,
+      )
     await tx.query('update wallets set retired_at = now(), mac = $3 where chain = $1 and series = $2', [
       chain,
       row.series,

@@ -33,6 +33,9 @@ export async function listRefundIds(
   return rows.map((row) => row.id)
 }
 
+/** SQL of the alias `w` of `withdrawals`, refunds of one payment: what they took, done or under way, or in vain. */
+export const REFUNDED_ATOMS = "sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end)"
+
 /** Atoms of its own asset that refunds took from what a payment holds, done or under way, or in vain. */
 export async function sumRefunded(
   db: Queryable,
@@ -46,8 +49,6 @@ export async function sumRefunded(
 
 const SUM_REFUNDED = overRows(
   { account_id: 'uuid', payment_id: 'uuid', asset: 'text' },
-  (
-    rows,
-  ) => `select place, sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end) as atoms from ${rows}
+  (rows) => `select place, ${REFUNDED_ATOMS} as atoms from ${rows}
     join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id and w.asset = r.asset group by place`,
 )

@@ -10,7 +10,7 @@ import type { WithdrawalId } from '../core/ids.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { bookCapital } from '../flows/treasury/book-capital.ts'
-import { planSweeps } from '../flows/treasury/sweep-deposits.ts'
+import { bumpSweeps, planSweeps } from '../flows/treasury/sweep-deposits.ts'
 import { refreshFeeRates, refreshSenders } from '../flows/treasury/tend-senders.ts'
 import { broadcastSigned } from '../flows/withdrawals/broadcast-withdrawal.ts'
 import { confirmSigned } from '../flows/withdrawals/confirm-withdrawal.ts'
@@ -100,7 +100,9 @@ export async function pollPayouts(
   await refreshSenders(gateway, port)
   if (!rates) return
   const rate = network === 'ethereum' ? rates.rate + rates.priorityRate : rates.rate
-  const wished = await wishBumps(gateway.db, chain, { afterMs: BUMP_AFTER_MS[network], rate })
+  const afterMs = BUMP_AFTER_MS[network]
+  const ofSweeps = network === 'ethereum' ? await bumpSweeps(gateway, chain, rates, afterMs) : 0
+  const wished = ofSweeps + (await wishBumps(gateway.db, chain, { afterMs, rate }))
   if (wished > 0) gateway.log.info({ chain, wished }, 'transactions wait too long and should pay more')
 }
 

@@ -12,7 +12,7 @@ import { refusalsOf } from '../../src/http/openapi.ts'
 const ON_THE_WAY =
   /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list(-\w+)?\.ts$|^src\/wallets\/address-pool/
 const IN_WORDS =
-  /^src\/(http\/dashboard|flows\/(people|approvals))\/|^src\/(flows\/\w+\/(change-account|close-account|request-batch|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
+  /^src\/(http\/dashboard|flows\/(people|approvals))\/|^src\/(flows\/\w+\/(change-account|close-account|request-batch|after-restore|book-spend|book-move|spend-entry|first-account)|http\/port|withdrawals\/limits)\.ts$/
 const THROWN =
   /\b(?:(?:invalid|unauthenticated|forbidden|notFound|conflict|unprocessable|unavailable)\(|invalidField\(\s*[^,]+,)\s*'(\w+)'/g
 /** There are more: the way that they are found still finds them. */

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { privateKeyToAccount } from 'viem/accounts'
+import { checkEther } from '../../src/flows/watching/check-ether.ts'
+import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../../src/payments/payment.ts'
+import { markWindowsOver } from '../../src/payments/payments.sql.ts'
+import { settleNext } from '../../src/workers/settle.ts'
 import { testAccountKey } from '../wallet.ts'
 import { type EthereumRoad, ethereumRoad } from './ethereum-road.ts'
 
@@ -90,6 +94,53 @@ describe('a node that keeps the state of few blocks', () => {
     await pruned.confirm()
     assert.equal((await pruned.show(payment)).status, 'completed')
     await pruned.prove()
+  })
+})
+
+describe('windows that end while Beck does not see what contracts sent', () => {
+  it('wait for the comparison that shows it, those of ether alone', async () => {
+    const pruned = await ethereumRoad({ options: ['--prune-history', '4'] })
+    const { db } = pruned.gateway
+    const [paid, unpaid, token] = [
+      await pruned.create('ETH'),
+      await pruned.create('ETH'),
+      await pruned.create('USDC'),
+    ]
+    const contract = await pruned.anvil.deploy('Payer')
+    await pruned.anvil.call(contract, 'payAll', [[paid.address]], { value: paid.dueAtoms })
+    await pruned.anvil.mine(20)
+    for (const payment of [paid, unpaid, token]) await pruned.endWindow(payment)
+    const decide = async () => {
+      await db.transaction((tx) => markWindowsOver(tx, 100))
+      while (await settleNext(pruned.gateway));
+      return Promise.all([paid, unpaid, token].map(async (payment) => (await pruned.show(payment)).status))
+    }
+    while ((await observeChain(pruned.gateway, pruned.port, pruned.lease)).behind);
+    // Twenty blocks at once are dated ahead of the clock.
+    await db.query(
+      `update chains set tip_time = (select min(expires_at) - interval '1 second' from payments)`,
+    )
+    assert.deepEqual(await decide(), ['pending', 'pending', 'expired'])
+    await db.query('update payments set decision_due = true')
+    assert.deepEqual(await decide(), ['pending', 'pending', 'expired'], 'nobody else ends them either')
+
+    // What one comparison finds makes another one due: there may be more of it in the same block.
+    for (let comparison = 0; comparison < 2; comparison++)
+      while (await checkEther(pruned.gateway, pruned.port, pruned.lease));
+    assert.deepEqual(await decide(), ['detected', 'expired', 'expired'])
+  })
+
+  it('end once the tip is past them: what is found from then on is late', async () => {
+    const pruned = await ethereumRoad({ options: ['--prune-history', '4'] })
+    const { db } = pruned.gateway
+    const payment = await pruned.create('ETH')
+    await pruned.anvil.mine(20)
+    await pruned.endWindow(payment)
+    while ((await observeChain(pruned.gateway, pruned.port, pruned.lease)).behind);
+    await db.query(`update chains set tip_time = clock_timestamp()`)
+    await db.transaction((tx) => markWindowsOver(tx, 100))
+    while (await settleNext(pruned.gateway));
+    assert.equal((await pruned.show(payment)).status, 'expired')
   })
 })
 

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { waitFor } from '../wait-for.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
 after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 9 }))
@@ -109,6 +110,82 @@ test('a second wallet does not silently take the place of the live one: whose wo
   await second.complains('has a live wallet')
   assert.deepEqual(await wallets(), before)
   await db.close()
+})
+
+test('a signer that is set to another network leaves the live wallet as it is, and says so to the operator', async () => {
+  const db = openDatabase({ url, connectionsMax: 1 })
+  const current = async () =>
+    (
+      await db.query<{ chain: string; network: string }>(
+        'select chain, network, series from wallets where retired_at is null order by chain',
+      )
+    ).rows
+  const before = await current()
+  assert.equal(before.find(({ chain }) => chain === 'litecoin')?.network, 'mainnet')
+  const wrong = {
+    ...settings,
+    BITCOIN_NETWORK: 'regtest',
+    LITECOIN_NETWORK: 'testnet',
+    ETHEREUM_NETWORK: 'sepolia',
+  }
+  const signer = startBeckProcess(['start', '--role', 'signer'], wrong)
+  await signer.complains('"keys are loaded"')
+  assert.deepEqual(await current(), before)
+  const concerns = await waitFor('concerns of both wallets', async () => {
+    const { rows } = await db.query<{ concerns: string[] }>(
+      `select concerns from running_roles where role = 'signer' and array_length(concerns, 1) > 0`,
+    )
+    const said = rows.flatMap((row) => row.concerns)
+    return said.length > 1 ? said.join('; ') : null
+  })
+  assert.match(concerns, /wallet of litecoin is of mainnet, and LITECOIN_NETWORK=testnet is testnet/)
+  assert.match(concerns, /wallet of ethereum is of mainnet, and ETHEREUM_NETWORK=sepolia is testnet/)
+  assert.doesNotMatch(concerns, /wallet of bitcoin/)
+  await signer.stop()
+
+  const elsewhere = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
+  after(() => rm(elsewhere, { recursive: true, force: true, maxRetries: 9 }))
+  const there = { ...wrong, BECK_DATA_DIR: elsewhere }
+  const init = startBeckProcess(['wallet', 'init'], there)
+  assert.equal(await init.ended, 1)
+  await init.complains('LITECOIN_NETWORK=testnet')
+  assert.deepEqual(await current(), before)
+  assert.equal(await startBeckProcess(['wallet', 'init', '--replace'], there).ended, 0)
+  assert.deepEqual(
+    (await current()).filter(({ network }) => network === 'mainnet'),
+    [],
+    'only --replace retires',
+  )
+  await db.close()
+})
+
+test('while two secret keys are accepted, the words bring the wallet to another machine', async () => {
+  const ofDatabase = { ...settings, DATABASE_URL: await testDatabaseUrl() }
+  const folder = async () => {
+    const made = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
+    after(() => rm(made, { recursive: true, force: true, maxRetries: 9 }))
+    return made
+  }
+  const first = startBeckProcess(['wallet', 'init'], { ...ofDatabase, BECK_DATA_DIR: await folder() })
+  const { words } = await first.hears((object) => 'words' in object)
+  assert.equal(await first.ended, 0)
+  const changing = {
+    ...ofDatabase,
+    BECK_SECRET_KEY: Buffer.alloc(32, 6).toString('hex'),
+    BECK_SECRET_KEY_ALSO: settings.BECK_SECRET_KEY,
+  }
+  const other = startBeckProcess(['wallet', 'init'], { ...changing, BECK_DATA_DIR: await folder() })
+  assert.equal(await other.ended, 1)
+  await other.complains('made from other words')
+  const restoring = promisify(execFile)(
+    process.execPath,
+    ['src/cli/beck.ts', 'wallet', 'init', '--restore'],
+    {
+      env: { PATH: process.env.PATH, ...changing, BECK_DATA_DIR: await folder() },
+    },
+  )
+  restoring.child.stdin?.end(`${words}\n`)
+  assert.match((await restoring).stdout, /litecoin \(mainnet\)/)
 })
 
 /** A command of the wallet as people type it. */

@@ -162,3 +162,28 @@ test('a process that runs with the old key is named, though it wrote nothing, un
   assert.equal((await rekeyWith(db.url)).code, 0)
   await restarted.stop()
 })
+
+test('a row that neither key made is named, and does not keep the old key accepted: the rotation ends', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const payment = await testPayment(gateway, account)
+  await db.query('update payments set due_atoms = tolerated_atoms + 1')
+  const { answer, code, text } = await rekeyWith(db.url)
+  assert.deepEqual(
+    [code, answer.done, answer.tampered],
+    [1, true, [`payments.terms_mac of ${account.id},${payment.id}`]],
+    text,
+  )
+  const { rows } = await db.query<{ key_id: string }>('select key_id from secret_keys')
+  assert.deepEqual(
+    rows,
+    [{ key_id: keyIdOf(NEW_KEY) }],
+    'a start with the old key alone is refused from now on',
+  )
+  await assert.rejects(
+    readPayment({ ...gateway, secrets: next }, db, account.id, payment.id),
+    /tampered/,
+    'no more than before',
+  )
+})

@@ -352,6 +352,16 @@ export class Checker {
     )
   }
 
+  /** A reorganisation took for good what somebody was credited with, or was paid. */
+  #hasLost(asset: Asset): boolean {
+    const { entries, unexpectedDeposits } = this.#tables
+    return (
+      [...entries.values()].some(({ transfers }) =>
+        transfers.some((each) => each.asset === asset && (each.debit === 'loss' || each.credit === 'loss')),
+      ) || [...unexpectedDeposits.values()].some((row) => row.asset === asset && row.blockHeight === null)
+    )
+  }
+
   /** Chains with accounts: what blocks gave and took by our rows is what the chain holds at all our addresses, sweeps and all. */
   async #atAddresses(): Promise<string[]> {
     if (this.#chain !== 'sim-ethereum') return []
@@ -381,7 +391,7 @@ export class Checker {
 
   /** What lies at addresses of deposits for a sweep to come is what no sweep has taken; of gas something may be left. */
   #stranded(balances: Balances): string[] {
-    const { addresses, deposits, sweptBy, gasFunding } = this.#tables
+    const { addresses, deposits, sweptBy, unexpectedDeposits, gasFunding } = this.#tables
     const expected = new Map<string, bigint>()
     const expect = (address: string, asset: Asset, atoms: bigint) => {
       const key = `${address.slice(2).toLowerCase()}:${asset}`
@@ -389,6 +399,8 @@ export class Checker {
     }
     for (const [key, { address, asset, amountAtoms, blockHeight }] of deposits)
       if (blockHeight !== null && !sweptBy.has(key)) expect(address, asset, amountAtoms)
+    for (const { address, asset, atoms, blockHeight, sweep } of unexpectedDeposits.values())
+      if (address !== null && blockHeight !== null && sweep === null) expect(address, asset, atoms)
     for (const { address, atoms } of gasFunding.values()) expect(address, 'ETH', atoms)
     const ours = new Set(
       [...addresses.values()]
@@ -436,6 +448,9 @@ export class Checker {
     for (const { id, status } of withdrawals.values())
       if (status === 'broadcast' && !this.#waitsForVanished(this.#tables.payouts.get(id) ?? ''))
         wrong.push(`withdrawal ${id} is still on its way`)
+    for (const { id, asset, status } of withdrawals.values())
+      if (status === 'requested' && !this.#hasLost(asset))
+        wrong.push(`withdrawal ${id} of ${asset} still waits for coins`)
     wrong.push(...(await this.#atAddresses()))
     if (entries.size === 0 && deposits.size > 0) wrong.push('nothing was booked')
     return wrong

@@ -10,6 +10,7 @@ export interface Dump {
   readonly signed: readonly string[]
   readonly sweeps: readonly string[]
   readonly gas: readonly string[]
+  readonly unexpected: readonly string[]
   readonly nonces: readonly string[]
   readonly utxos: readonly string[]
   readonly entries: readonly string[]
@@ -61,6 +62,8 @@ export function dumpTables(tables: Tables): string {
           each.settlements,
           each.shortfallAtoms,
           each.recoveredAtoms,
+          each.accepted?.netAtoms ?? null,
+          each.accepted?.feeAtoms ?? null,
           tables.decisionsDue.has(each.id),
         ),
       ),
@@ -139,10 +142,22 @@ export function dumpTables(tables: Tables): string {
           each.gasReplacementSet,
           each.replacementSet,
           [...tables.sweptBy.values()].filter((id) => id === each.id).length,
+          [...tables.unexpectedDeposits.values()].filter(({ sweep }) => sweep === each.id).length,
         ),
       ),
       gas: [...tables.gasFunding.values()].map((each) =>
         row(each.txid, each.address, each.atoms, each.blockHeight, each.sweep !== null),
+      ),
+      unexpected: [...tables.unexpectedDeposits.values()].map((each) =>
+        row(
+          each.txKey,
+          each.index,
+          each.address,
+          each.asset,
+          each.atoms,
+          each.blockHeight,
+          each.sweep !== null,
+        ),
       ),
       nonces: [...tables.nonces].map(([sender, next]) => row(sender, next)),
       entries: [...tables.entries.values()].map((each) =>

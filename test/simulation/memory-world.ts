@@ -24,7 +24,16 @@ import { Checker } from './check.ts'
 import { dumpTables } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
 import { seeded } from './random.ts'
-import { type AddressRow, Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
+import {
+  type AddressRow,
+  Crash,
+  existing,
+  hex,
+  type Mutation,
+  Tables,
+  Violation,
+  type Worker,
+} from './rows/tables.ts'
 import { sendCapital } from './story.ts'
 import { unsteadyNode } from './unsteady-node.ts'
 import { NO_APPROVALS, type Process, portOf, SIGNER_CONFIG, type World } from './world.ts'
@@ -111,6 +120,8 @@ export async function memoryWorld({
   await storage.change((store) => mine(store, 3))
   for (const row of [...deriveFresh(0n), ...addressesOf(chain, keys, 1, 0n, CHANGE_ADDRESSES)])
     tables.addresses.set(hex(row.lookup), row)
+  const { lookup: withheld } = keys.address(0, 0n)
+  tables.addresses.set(hex(withheld), { ...existing(tables.addresses, hex(withheld)), isWithheld: true })
   tables.accounts.set(ACCOUNT.id, ACCOUNT)
   const checker = new Checker(tables, storage, chain)
   const connection = { percent: 0, feeTimes: 1n, random: seeded(seed, 3) }
@@ -189,6 +200,7 @@ export async function memoryWorld({
     chain,
     account: ACCOUNT,
     storage,
+    withheld,
     processes: [one, two],
     api,
     tables,

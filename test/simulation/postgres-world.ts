@@ -32,6 +32,11 @@ export async function postgresWorld(
   await meetChain(gateway, port)
   const keys = chainKeys(testRoot, chain, testMode(chain))
   await sendCapital(storage, keys, seed)
+  const { lookup: withheld } = keys.address(0, 0n)
+  await db.query('update addresses set withheld = true where chain = $1 and lookup = $2', [
+    chain,
+    Buffer.from(withheld),
+  ])
   const signer: Signer = {
     db,
     secrets: TEST_SECRETS,
@@ -61,6 +66,7 @@ export async function postgresWorld(
     chain,
     account,
     storage,
+    withheld,
     processes: [start('one'), start('two')],
     api: start('api'),
     complaints: [],
@@ -98,7 +104,7 @@ export async function postgresWorld(
 /** Each line is made by PostgreSQL as `dump.ts` makes it of the tables in memory. */
 const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
   payments: `concat_ws(' ', id, status, asset, due_atoms, coalesce(credited_atoms::text, '-'), coalesce(gateway_fee_atoms::text, '-'),
-    settlements, shortfall_atoms, recovered_atoms, b(decision_due)) from payments`,
+    settlements, shortfall_atoms, recovered_atoms, coalesce(accepted_net_atoms::text, '-'), coalesce(accepted_fee_atoms::text, '-'), b(decision_due)) from payments`,
   deposits: `concat_ws(' ', payment_id, tx_key, output_index, asset, amount_atoms, status, coalesce(block_height::text, '-'),
     b(late), b(dust), b(booked), bookings, coalesce(replaced_by, '-'), coalesce(replaced_height::text, '-'),
     b(missing_since is not null)) from deposits`,
@@ -111,8 +117,11 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
   utxos: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from utxos`,
   sweeps: `concat_ws(' ', address, asset, atoms, ether_atoms, way, b(delegates), status, coalesce(gas_replacement_set, '-'), coalesce(replacement_set, '-'),
-    (select count(*) from deposits d where d.chain = s.chain and d.sweep = s.id)) from sweeps s`,
+    (select count(*) from deposits d where d.chain = s.chain and d.sweep = s.id),
+    (select count(*) from unexpected_deposits u where u.chain = s.chain and u.sweep = s.id)) from sweeps s`,
   gas: `concat_ws(' ', txid, address, atoms, block_height, b(sweep is not null)) from gas_funding`,
+  unexpected: `concat_ws(' ', tx_key, output_index, coalesce(address, '-'), asset, atoms, coalesce(block_height::text, '-'),
+    b(sweep is not null)) from unexpected_deposits`,
   nonces: `concat_ws(' ', sender, next) from nonces`,
   entries: `concat_ws(' ', j.kind, j.subject_id, j.number, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
     from transfers t where t.account_id = j.account_id and t.entry_id = j.id)) from journal_entries j`,
@@ -152,6 +161,7 @@ async function dumpDatabase(db: Database): Promise<string> {
       utxos: await lines(LINES.utxos),
       sweeps: await lines(LINES.sweeps),
       gas: await lines(LINES.gas),
+      unexpected: await lines(LINES.unexpected),
       nonces: await lines(LINES.nonces),
       entries: await lines(LINES.entries),
       events: await lines(LINES.events),

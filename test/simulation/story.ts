@@ -92,6 +92,7 @@ const PAYMENTS_AFTER_SET_BACK = 6
 const STEPS = [
   ['create', 6],
   ['pay', 14],
+  ['pay-withheld', 2],
   ['swarm', 1],
   ['fees', 2],
   ['mine', 16],
@@ -165,6 +166,8 @@ export class Story {
         return
       case 'pay':
         return this.#pay(random.pick(this.told.payments))
+      case 'pay-withheld':
+        return this.#payWithheld()
       case 'swarm':
         return this.#swarm()
       case 'fees':
@@ -359,6 +362,16 @@ export class Story {
     const share = BigInt(this.#random.pick([100, 100, 100, 40, 60, 130, 0]))
     const atoms = (payment.dueAtoms * share) / 100n || 1n
     const asset = this.#random.percent(5) ? this.#random.pick<Asset>(ASSETS[chain]) : payment.asset
+    this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
+  }
+
+  /** A buyer who was told an address that is withheld pays there: capital, once a sweep has brought it. */
+  async #payWithheld(): Promise<void> {
+    const { chain, storage, withheld: lookup } = this.#world
+    if (chain !== 'sim-ethereum') return
+    const asset = this.#random.pick<Asset>(ASSETS[chain])
+    const coins = BigInt(this.#random.pick([1, 40, 1_000]))
+    const atoms = asset === 'ETH' ? (coins * ETHER) / 1_000n : coins * 1_000_000n
     this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
   }
 

@@ -65,6 +65,8 @@ export interface World {
   readonly chain: SimulatedChainName
   readonly account: Account
   readonly storage: SimulatedStorage
+  /** An address for deposits that is withheld: a buyer was told it, by what a database forgot. */
+  readonly withheld: Uint8Array
   /** Two that do the same work and do not know of each other, and the API. */
   readonly processes: readonly [Process, Process]
   readonly api: Process

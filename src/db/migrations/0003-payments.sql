@@ -91,6 +91,12 @@ create table payments (
   -- settlement paid back to `loss` before it credited the merchant.
   shortfall_atoms numeric(78, 0) not null default 0 check (shortfall_atoms >= 0),
   recovered_atoms numeric(78, 0) not null default 0 check (recovered_atoms >= 0),
+  -- What acceptances made of the settlement, in atoms and in minor units: what is credited again after a reorganisation
+  -- took it, once as many atoms are confirmed. Kept when the settlement is taken back; null while nothing was accepted.
+  accepted_net_atoms numeric(78, 0) check (accepted_net_atoms >= 0),
+  accepted_fee_atoms numeric(78, 0) check (accepted_fee_atoms >= 0),
+  accepted_net_minor bigint check (accepted_net_minor >= 0),
+  accepted_fee_minor bigint check (accepted_fee_minor >= 0),
   -- What this payment added to its customer's total_spent, in the settlement currency.
   spent_minor bigint check (spent_minor >= 0),
   -- Counts settlements, so that each has a cause of its own after a reorganisation took one back.
@@ -103,6 +109,7 @@ create table payments (
   check (tolerated_atoms < due_atoms),
   check (net_minor + fee_minor = fiat_minor or status in ('completed', 'overpaid')),
   check ((credited_atoms is null) = (gateway_fee_atoms is null)),
+  check (num_nulls(accepted_net_atoms, accepted_fee_atoms, accepted_net_minor, accepted_fee_minor) in (0, 4)),
   check (status not in ('completed', 'overpaid') or (completed_at is not null and credited_atoms is not null)),
   check (status not in ('pending', 'expired', 'cancelled') or credited_atoms is null)
 );

@@ -62,6 +62,8 @@ create index withdrawals_by_asset on withdrawals (account_id, asset, created_at 
 create index withdrawals_by_kind on withdrawals (account_id, kind, created_at desc, id desc) include (asset, status);
 alter table withdrawals add primary key (account_id, id);
 create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
+-- Failed ones too: what was refunded is asked for by every decision about a payment.
+create index withdrawals_of_payment on withdrawals (account_id, payment_id) where payment_id is not null;
 create index withdrawals_reverted on withdrawals (account_id, failed_at) where refused_reason = 'reverted';
 create index withdrawals_signing on withdrawals (chain, signing_since) where status = 'requested' and signing_since is not null;
 create index withdrawals_requested on withdrawals (chain, created_at, id) where status = 'requested';
@@ -283,13 +285,23 @@ create table unexpected_deposits (
   output_index integer not null,
   -- The address it reached.
   lookup bytea not null,
+  -- The same, where it is an address for deposits that no payment had: a sweep moves it to the hot wallet. Null at a hot wallet.
+  address text,
   asset text not null check (asset in ('ETH', 'USDC', 'USDT')),
   atoms numeric(78, 0) not null check (atoms > 0),
   -- Null while no block holds it.
   block_height bigint,
-  primary key (chain, tx_key, output_index)
+  -- The sweep that takes, or took, it.
+  sweep uuid,
+  primary key (chain, tx_key, output_index),
+  foreign key (chain, sweep) references sweeps (chain, id) on delete set null (sweep),
+  check (sweep is null or address is not null and block_height is not null)
 );
 create index unexpected_deposits_by_height on unexpected_deposits (chain, block_height);
+create index unexpected_deposits_by_address on unexpected_deposits (chain, address) where address is not null;
+create index unexpected_deposits_unswept on unexpected_deposits (chain, asset, atoms desc)
+  where address is not null and sweep is null;
+create index unexpected_deposits_by_sweep on unexpected_deposits (chain, sweep) where sweep is not null;
 -- Blocks up to this height were searched for capital; a reorganisation and UTXOs found later lower it.
 alter table chains add column capital_height bigint not null default -1;
 

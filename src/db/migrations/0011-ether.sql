@@ -42,8 +42,8 @@ create table address_spends (
   primary key (chain, block_height, address)
 );
 
--- What an address should hold of ether by the blocks of the branch that we stand on, in parts: what came by deposits (all in
--- blocks, and those booked) and otherwise, what we gave it, what it sent. The parts are certain when everything that it ever
+-- What an address should hold of ether by the blocks of the branch that we stand on, in parts: what came, as a deposit or
+-- unexpected (all in blocks, and what is booked), what we gave it, what it sent. The parts are certain when everything that it ever
 -- sent is settled in a block of this very branch: a transaction of ours that a reorganisation took has sent nothing.
 create function ether_of(of_chain text, of_address text)
 returns table (observed_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
@@ -56,7 +56,10 @@ begin atomic
       where r.chain = of_chain and r.lookup = decode(substr(of_address, 3), 'hex') and r.asset = 'ETH'
         and r.block_height is not null), 0),
     coalesce((select sum(d.amount_atoms) from deposits d
-      where d.chain = of_chain and d.address = of_address and d.asset = 'ETH' and d.booked), 0),
+      where d.chain = of_chain and d.address = of_address and d.asset = 'ETH' and d.booked), 0)
+    + coalesce((select sum(r.atoms) from unexpected_deposits r join chains v on v.chain = r.chain
+      where r.chain = of_chain and r.address = of_address and r.asset = 'ETH'
+        and r.block_height <= v.capital_height), 0),
     coalesce((select sum(g.atoms) from gas_funding g where g.chain = of_chain and g.address = of_address), 0),
     coalesce((select sum(s.paid_fee_atoms
         + case when s.asset = 'ETH' and s.status in ('mined', 'confirmed') then s.value_atoms else 0 end)

@@ -8,6 +8,7 @@ import { arraysOf } from '../../db/row-statements.ts'
 import { allRows } from '../../db/rows.ts'
 import { inTimeSql, paysForSql } from '../../deposits/received.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
+import { REFUNDED_ATOMS } from '../../withdrawals/refunds.sql.ts'
 
 /** What the state of a checkout depends on, and nothing that a buyer should not see. */
 export interface CheckoutMoment {
@@ -21,11 +22,13 @@ export interface CheckoutMoment {
   readonly isSessionCancelled: boolean
   readonly isSessionOver: boolean
   readonly isWindowOver: boolean
-  /** The least that pays: what is due less what may be missing. */
+  /** The least that pays: what is due less what may be missing, or what support accepted before a reorganisation took it. */
   readonly enoughAtoms: bigint | null
   /** Deposits of the payment's coin that are in a block or may still enter one, dust left out; late ones apart. */
   readonly receivedAtoms: bigint
   readonly lateAtoms: bigint
+  /** Of its coin, what a refund took of an underpaid payment: that pays for nothing any more. */
+  readonly refundedAtoms: bigint
   /** All that came was booked, and nothing of it is held any more: refunded, unless it settled the payment. */
   readonly isRefunded: boolean
   /** Coins came to an address that this checkout showed before: of {@link readEarlierFunds}. */
@@ -54,8 +57,9 @@ const EARLIER = `payments o join deposits d on d.account_id = o.account_id and d
 /**
  * The moments of those sessions whose version is another than the one known.
  *
- * A row costs five index lookups (session, payment, its deposits twice, payments that were left), so ten thousand open pages are
- * one query of some tens of milliseconds; almost always no row comes back. Measured in bench/live-pages.ts.
+ * A row costs five index lookups (session, payment, its deposits twice, payments that were left), and one more for the refunds of
+ * a payment that is not paid yet though coins came. So ten thousand open pages are one query of some tens of milliseconds; almost
+ * always no row comes back. Measured in bench/live-pages.ts.
  *
  * @param known - Session ids with the version that is known of each, or null.
  */
@@ -69,11 +73,12 @@ export const changedMoments = (
      moments as (
        select s.id, known.version as known_version, s.payment_id, p.status,
          s.cancelled_at is not null as is_cancelled, s.expires_at <= now() as is_over,
-         coalesce(p.expires_at <= now(), false) as is_window_over, p.due_atoms - p.tolerated_atoms as enough,
+         coalesce(p.expires_at <= now(), false) as is_window_over,
+         least(p.due_atoms - p.tolerated_atoms, p.accepted_net_atoms + p.accepted_fee_atoms) as enough,
          coalesce(d.received, 0) as received, coalesce(d.late, 0) as late, d.transactions,
          coalesce(d.booked, false) and not exists (select from unresolved_funds u where u.account_id = p.account_id
            and u.payment_id = p.id and u.asset = p.asset and u.atoms > 0) as is_refunded,
-         e.atoms as earlier,
+         coalesce(r.atoms, 0) as refunded, e.atoms as earlier,
          w.withdrawn is not null as is_withdrawn, s.sent_tx is not null and s.sent_tx <> all(w.withdrawn) is not false as is_sent,
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
@@ -91,6 +96,9 @@ export const changedMoments = (
          from deposits d
          where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
        ) d on true
+       left join lateral (select ${REFUNDED_ATOMS} as atoms from withdrawals w
+         where p.status in ('detected', 'underpaid') and w.account_id = p.account_id and w.payment_id = p.id
+           and w.asset = p.asset) r on true
        left join lateral (select sum(d.amount_atoms) as atoms from ${EARLIER}) e on true
        left join lateral (
          select array_agg(coalesce(d.tx_hash, '')) as withdrawn from deposits d
@@ -100,11 +108,11 @@ export const changedMoments = (
      ),
      versioned as (
        select *, left(md5(concat_ws('|', payment_id, status, is_cancelled, is_over, is_window_over, received, late,
-         transactions, is_in_sight, is_refunded, earlier, is_withdrawn, is_sent)), 16) || '-' || confirmations as version from moments
+         transactions, is_in_sight, is_refunded, refunded, earlier, is_withdrawn, is_sent)), 16) || '-' || confirmations as version from moments
      )
      select id as "sessionId", version, status as "paymentStatus", is_cancelled as "isSessionCancelled",
        is_over as "isSessionOver", is_window_over as "isWindowOver", enough as "enoughAtoms",
-       received as "receivedAtoms", late as "lateAtoms", is_refunded as "isRefunded",
+       received as "receivedAtoms", late as "lateAtoms", refunded as "refundedAtoms", is_refunded as "isRefunded",
        earlier is not null as "hasEarlierFunds", is_withdrawn as "isWithdrawn", is_sent as "isSent", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,

@@ -29,8 +29,16 @@ export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 export const takesOtherCoin = (state: CheckoutState): boolean =>
   ['choose', 'waiting', 'expired', 'replaced'].includes(state)
 
+/** What came in time and was not sent back. */
+export const keptAtoms = ({
+  receivedAtoms,
+  refundedAtoms,
+}: Pick<CheckoutMoment, 'receivedAtoms' | 'refundedAtoms'>): bigint =>
+  receivedAtoms > refundedAtoms ? receivedAtoms - refundedAtoms : 0n
+
 export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
   const enough = moment.enoughAtoms ?? 0n
+  const kept = keptAtoms(moment)
   switch (moment.paymentStatus) {
     case 'completed':
       return 'paid'
@@ -40,11 +48,12 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
     case 'underpaid':
       // What came was withdrawn, and the decision about it is about to fall.
       if (moment.receivedAtoms === 0n) return moment.isWindowOver ? 'ending' : 'waiting'
-      if (moment.receivedAtoms < enough) {
-        if (!moment.isWindowOver) return 'lower'
+      if (kept < enough) {
+        // Nobody who was sent his coins back is asked for a rest; it would be the whole price.
         if (moment.isRefunded) return 'refunded'
+        if (!moment.isWindowOver) return 'lower'
         // The rest came, but after the time.
-        return moment.receivedAtoms + moment.lateAtoms < enough ? 'lower_over' : 'late'
+        return kept + moment.lateAtoms < enough ? 'lower_over' : 'late'
       }
       return moment.confirmations === 0 ? 'seen' : 'confirming'
     case 'pending':

@@ -121,6 +121,7 @@ const NEW = {
   gatewayFeeAtoms: null,
   shortfallAtoms: 0n,
   recoveredAtoms: 0n,
+  accepted: null,
   spentMinor: null,
   settlements: 0,
 } as const

@@ -11,6 +11,7 @@ import { type Payment, takesRefundAddress } from '../../payments/payment.ts'
 import { type ChainFacts, type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
+import { sumRefunded } from '../../withdrawals/refunds.sql.ts'
 import type { Gateway, GatewaySettings } from '../gateway.ts'
 
 /** Null when this account has no such payment. */
@@ -37,7 +38,9 @@ export async function drawPayment(
   const session = sessionId && takesRefundAddress(payment.status) ? await findSession(db, sessionId) : null
   const refundAddress =
     session?.session.paymentId === payment.id ? readRefundAddress(secrets, session.session) : null
-  return paymentResource(payment, deposits, chainFactsOf(settings, payment.chain, chain), refundAddress)
+  const refundedAtoms = payment.status === 'underpaid' ? await sumRefunded(db, payment) : 0n
+  const facts = chainFactsOf(settings, payment.chain, chain)
+  return paymentResource(payment, deposits, facts, { refundAddress, refundedAtoms })
 }
 
 /** @param view - Of that chain; null when it was never seen, or need not be. */

@@ -1,12 +1,12 @@
 /** What a payment holds and nobody may have yet: returned to an address of the buyer's, or accepted; once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { testAccount, testPayment } from '../../../test/gateway.ts'
+import { testAccount, testCause, testPayment } from '../../../test/gateway.ts'
 import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { until } from '../../../test/wait-for.ts'
-import { lockBalance } from '../../ledger/post.sql.ts'
+import { lockBalance, post } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
@@ -187,6 +187,39 @@ test('what was refunded does not count when the buyer tops up: the quote is cove
   await story.proveBooks()
 })
 
+test('late funds are not accepted by themselves once some were refunded: support has decided', async () => {
+  const story = await tellRefunds()
+  await story.gateway.db.query('update accounts set accepts_late_funds = true')
+  const payment = await testPayment(story.gateway, story.account)
+  await story.endWindow(payment)
+  await story.look()
+  await story.payAndConfirm(payment, COIN - 1_000_000n)
+  await story.complete(await story.refund(payment))
+  for (const late of [1_000_000n, COIN]) {
+    await story.payAndConfirm(payment, late)
+    assert.equal(await story.status(payment), 'expired')
+  }
+  assert.equal(await story.balance('available'), 0n)
+  assert.equal(await story.balance('unresolved'), COIN + 1_000_000n)
+  await story.accept(payment)
+  assert.equal(await story.status(payment), 'completed')
+  await story.proveBooks()
+})
+
+test('what is missing after a refund within the window is the whole price again, and paying it completes', async () => {
+  const story = await tellRefunds()
+  const { payment } = await WAYS.underpaid(story)
+  assert.equal((await story.read(payment)).missing, '0.75')
+  await story.complete(await story.refund(payment))
+  assert.equal((await story.read(payment)).missing, '1')
+  await story.payAndConfirm(payment, COIN / 2n)
+  const { status, missing } = await story.read(payment)
+  assert.deepEqual([status, missing], ['underpaid', '0.5'])
+  await story.payAndConfirm(payment, COIN / 2n)
+  assert.equal(await story.status(payment), 'completed')
+  await story.proveBooks()
+})
+
 test('a top-up beside a refund that fails covers the quote after all', async () => {
   const story = await tellRefunds()
   const { payment } = await WAYS.underpaid(story)
@@ -223,6 +256,48 @@ for (const when of ['on its way', 'confirmed'])
     assert.equal(rows[0]?.atoms, 0n)
     await story.proveBooks()
   })
+
+test('what was credited and withdrawn before a reorganisation took it is paid back by what is held, and not refunded', async () => {
+  const story = await tellRefunds()
+  const payment = await testPayment(story.gateway, story.account)
+  const first = await story.pay(payment, COIN / 4n)
+  await story.payAndConfirm(payment, COIN / 2n)
+  await story.accept(payment)
+  const credited = await story.balance('available')
+  await story.gateway.db.transaction((tx) =>
+    post(tx, {
+      accountId: story.account.id,
+      chain: 'sim-litecoin',
+      cause: testCause('withdraw'),
+      transfers: [{ asset: 'LTC', debit: 'available', credit: 'held', atoms: credited }],
+    }),
+  )
+  await story.reorganise(7)
+  assert.ok(await story.replace(first))
+  await story.look()
+  await story.mineAndTurn(7)
+  // One of its deposits came back: less than was accepted, and all of it is what was withdrawn.
+  assert.deepEqual([await story.status(payment), await story.balance('unresolved')], ['underpaid', COIN / 2n])
+  await assert.rejects(story.refund(payment), { kind: 'conflict', reason: 'shortfall_outstanding' })
+  await assert.rejects(story.refund(payment, '0.1'), { reason: 'shortfall_outstanding' })
+  await story.proveBooks()
+  await story.payAndConfirm(payment, COIN / 2n)
+  assert.equal(await story.status(payment), 'overpaid')
+  await story.proveBooks()
+})
+
+test('of what is held beyond a shortfall a refund takes no more', async () => {
+  const story = await tellRefunds()
+  const { payment } = await WAYS.underpaid(story)
+  const shortfall = COIN / 10n
+  await story.gateway.db.query('update payments set shortfall_atoms = $1', [shortfall])
+  await assert.rejects(story.refund(payment, '0.15000001'), { reason: 'insufficient_balance' })
+  const refund = await story.refund(payment)
+  assert.deepEqual(
+    [refund.amountAtoms, await story.balance('unresolved')],
+    [COIN / 4n - shortfall, shortfall],
+  )
+})
 
 test('a refund that a double-spend of its own deposit makes impossible leaves nothing that could be paid out', async () => {
   const story = await tellRefunds()

@@ -11,8 +11,8 @@ import type { Deposit } from '../../deposits/deposit.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
-import { type Payment, paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
-import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
+import { type Accepted, type Payment, paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
+import { lockPayment, recordAccepted, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../../rates/quote.ts'
@@ -86,14 +86,21 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     (settledBefore ? payment.netMinor : 0n) + sum((accepted) => accepted.grossMinor - accepted.feeMinor)
   const spentMinor = convertFiat(netMinor, payment.settlementRate)
   await followCustomer(tx, payment, spentMinor)
+  const accepted: Accepted = {
+    netAtoms: (payment.creditedAtoms ?? 0n) + (own?.netAtoms ?? 0n),
+    feeAtoms: (payment.gatewayFeeAtoms ?? 0n) + (own?.feeAtoms ?? 0n),
+    netMinor,
+    feeMinor: (settledBefore ? payment.feeMinor : 0n) + sum(({ feeMinor }) => feeMinor),
+  }
   const completed: Payment = {
     ...payment,
     status: 'completed',
     settlements,
     netMinor,
-    feeMinor: (settledBefore ? payment.feeMinor : 0n) + sum((accepted) => accepted.feeMinor),
-    creditedAtoms: (payment.creditedAtoms ?? 0n) + (own?.netAtoms ?? 0n),
-    gatewayFeeAtoms: (payment.gatewayFeeAtoms ?? 0n) + (own?.feeAtoms ?? 0n),
+    feeMinor: accepted.feeMinor,
+    creditedAtoms: accepted.netAtoms,
+    gatewayFeeAtoms: accepted.feeAtoms,
+    accepted,
     shortfallAtoms: payment.shortfallAtoms - recovered,
     recoveredAtoms: payment.recoveredAtoms + recovered,
     spentMinor,
@@ -102,6 +109,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     completedAt: payment.completedAt ?? (await readDatabaseTime(tx)),
   }
   await updatePayment(tx, completed)
+  await recordAccepted(tx, completed, accepted)
   await followPaid(tx, completed)
   await announce(tx, {
     accountId: account.id,

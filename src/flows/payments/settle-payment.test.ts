@@ -3,10 +3,12 @@ import test, { describe } from 'node:test'
 import { testCause, testPayment } from '../../../test/gateway.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
+import { until } from '../../../test/wait-for.ts'
 import { post } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { markWindowsOver } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
+import { settleNext } from '../../workers/settle.ts'
 import { changeAccount } from '../accounts/change-account.ts'
 import { acceptPayment } from './resolve-payment.ts'
 
@@ -302,6 +304,53 @@ describe('a payment on a chain with six confirmations', () => {
     await story.proveBooks()
   })
 
+  test('what was accepted settles again as it was credited when a reorganisation took its block', async () => {
+    const story = await tellStory()
+    const [under, over, expired] = [
+      await testPayment(story.gateway, story.account, { customerEmail: 'buyer@example.com' }),
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    await story.endWindow(expired)
+    await story.look()
+    await story.pay(under, 60_000_000n)
+    await story.pay(over, COIN + 20_000_000n)
+    await story.payAndConfirm(expired, 70_000_000n)
+    const half = fixedRates(TEST_RATES.replace('LTC/USD=100', 'LTC/USD=50'))
+    const later = { ...story, gateway: { ...story.gateway, rates: { live: half, test: half } } }
+    for (const payment of [under, over, expired]) await accept(later, payment)
+    const shown = async () =>
+      Promise.all(
+        [under, over, expired].map(async (payment) => {
+          const { status, net_fiat, fee_fiat, missing } = await story.read(payment)
+          return [status, net_fiat, fee_fiat, missing]
+        }),
+      )
+    const customers = async () =>
+      (await story.gateway.db.query('select order_count, total_spent_minor from customers')).rows
+    const [told, bought, credited] = [await shown(), await customers(), await story.balance('available')]
+    assert.deepEqual(told, [
+      ['completed', 59.4, 0.6, null],
+      ['completed', 118.8, 1.2, null],
+      ['completed', 34.65, 0.35, null],
+    ])
+    for (let again = 0; again < 2; again++) {
+      await story.reorganise(6)
+      await story.look()
+      assert.deepEqual(await statuses(story, under, over, expired), ['detected', 'detected', 'detected'])
+      assert.equal(await story.balance('available'), 0n)
+      await story.proveBooks()
+      await story.mine(6)
+      await story.look()
+      assert.deepEqual(await shown(), told)
+      assert.deepEqual(await customers(), bought)
+      assert.equal(await story.balance('available'), credited)
+      assert.equal(await story.balance('unresolved'), 0n)
+      await story.proveBooks()
+    }
+    assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 3)
+  })
+
   test('an account that accepts late funds worth the price need not ask', async () => {
     const story = await tellStory()
     await story.gateway.db.query('update accounts set accepts_late_funds = true')
@@ -314,6 +363,33 @@ describe('a payment on a chain with six confirmations', () => {
     await story.pay(enough, COIN)
     await story.payAndConfirm(little, COIN - 1_000_000n)
     assert.deepEqual(await statuses(story, enough, little), ['completed', 'expired'])
+    await story.proveBooks()
+  })
+
+  test('what a block dates before the end of the window, and shows after the payment expired, is accepted like other late funds', async () => {
+    const story = await tellStory()
+    const { db } = story.gateway
+    await db.query('update accounts set accepts_late_funds = true')
+    const payment = await testPayment(story.gateway, story.account)
+    await story.pay(payment, COIN)
+    await story.mine(1)
+    // A node that does not know the block yet is all that was looked at.
+    await db.query(`update payments set expires_at = clock_timestamp(), decision_due = true`)
+    await db.query(`update chains set polled_at = clock_timestamp() + interval '1 millisecond'`)
+    await until('the window is over', async () => {
+      await settleNext(story.gateway)
+      const { status } = await story.read(payment)
+      await db.query(`update payments set decision_due = true`)
+      return status === 'expired'
+    })
+    await story.look()
+    const [deposit] = (await story.read(payment)).deposits
+    assert.equal(deposit?.late, true)
+    assert.ok(deposit.seen_at < (await story.read(payment)).expires_at)
+    await story.mine(5)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    assert.equal(await story.balance('available'), NET)
     await story.proveBooks()
   })
 

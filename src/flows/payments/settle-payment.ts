@@ -4,7 +4,7 @@
  * reorganisation took is given back; postings, event and deliveries with it.
  */
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
@@ -20,10 +20,10 @@ import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
-import { decide, type Step } from '../../payments/decide.ts'
-import type { Payment } from '../../payments/payment.ts'
+import { type ChainMoment, decide, type Step } from '../../payments/decide.ts'
+import { acceptedAtoms, type Payment, waitsForFunds } from '../../payments/payment.ts'
 import { paymentResource } from '../../payments/payment-resource.ts'
-import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
+import { lockPayment, mayHaveEtherUnseen, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/refunds.sql.ts'
@@ -55,7 +55,7 @@ export async function settlePayment(
   requireAuthenticTerms(gateway.secrets, payment)
   const { chain: name } = payment
   const chain = await readShared(tx, name, () => findChainProgress(tx, name))
-  const moment = { now: await readTime(tx), polledAt: chain?.polledAt ?? null }
+  const moment = await readMoment(tx, payment, chain)
   const from = chainFactsOf(gateway.settings, name, chain)
   const { tipHeight } = from
 
@@ -75,7 +75,8 @@ export async function settlePayment(
     const settledAtoms =
       payment.creditedAtoms === null ? null : payment.creditedAtoms + (payment.gatewayFeeAtoms ?? 0n)
     const isOfCheckout = payment.checkoutSessionId !== null
-    const step = decide({ ...payment, settledAtoms, refundedAtoms, isOfCheckout }, deposits, moment)
+    const facts = { settledAtoms, acceptedAtoms: acceptedAtoms(payment), refundedAtoms, isOfCheckout }
+    const step = decide({ ...payment, ...facts }, deposits, moment)
     if (!step) break
     // What another coin of the checkout pays already is held.
     if (step.because === 'left_and_paid' && !(await returnToPayment(tx, payment))) break
@@ -88,7 +89,7 @@ export async function settlePayment(
         accountId,
         type: event,
         cause: `payment:${paymentId}:${event === 'payment.expired' ? payment.status : event.slice('payment.'.length)}`,
-        data: paymentResource(payment, deposits, from),
+        data: paymentResource(payment, deposits, from, { refundedAtoms }),
       })
     }
   }
@@ -98,8 +99,16 @@ export async function settlePayment(
   }
   await updatePayment(tx, payment, 'decided')
   crashPoint(`settle:${payment.status}-written`)
-  if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
+  if (payment.status === 'expired' && refundedAtoms === 0n)
+    payment = await maybeAcceptLate(gateway, tx, payment, deposits)
   return { before, payment, booked }
+}
+
+async function readMoment(tx: Tx, payment: Payment, chain: ChainProgress | null): Promise<ChainMoment> {
+  const now = await readTime(tx)
+  const mayEnd = waitsForFunds(payment.status) && now > payment.expiresAt
+  const isUnseen = mayEnd && (await mayHaveEtherUnseen(tx, payment))
+  return { now, polledAt: isUnseen ? null : (chain?.polledAt ?? null) }
 }
 
 const readTime = (tx: Tx): Promise<Date> => readShared(tx, 'time', () => readDatabaseTime(tx))
@@ -145,7 +154,8 @@ async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Dep
 
 /**
  * Credits what was settled from the funds held for the payment: its net to the merchant, its fee to the gateway, in the
- * proportion of the quote. Where less than was due counts as paid, both are less, half up to the cent.
+ * proportion of the quote. Where less than was due counts as paid, both are less, half up to the cent. What was accepted before
+ * a reorganisation took it is credited as it was then.
  */
 async function settle(
   tx: Tx,
@@ -153,9 +163,15 @@ async function settle(
   settledAtoms: bigint,
   deposits: readonly Deposit[],
 ): Promise<Payment> {
-  const { netAtoms, feeAtoms } = splitCredit(settledAtoms, payment.fiatMinor, payment.netMinor)
   const part = (minor: bigint) => divideHalfUp(minor * settledAtoms, payment.dueAtoms)
-  const netMinor = part(payment.netMinor)
+  const { netAtoms, feeAtoms, netMinor, feeMinor } =
+    payment.accepted && settledAtoms === acceptedAtoms(payment)
+      ? payment.accepted
+      : {
+          ...splitCredit(settledAtoms, payment.fiatMinor, payment.netMinor),
+          netMinor: part(payment.netMinor),
+          feeMinor: part(payment.feeMinor),
+        }
   const spentMinor = convertFiat(netMinor, payment.settlementRate)
   const settlements = payment.settlements + 1
   const credit = { asset: payment.asset, netAtoms, feeAtoms }
@@ -165,7 +181,7 @@ async function settle(
     ...payment,
     settlements,
     netMinor,
-    feeMinor: part(payment.feeMinor),
+    feeMinor,
     creditedAtoms: netAtoms,
     gatewayFeeAtoms: feeAtoms,
     shortfallAtoms: payment.shortfallAtoms - recoveredAtoms,
@@ -235,7 +251,11 @@ function eventOf(payment: Payment, step: Step): EventType | null {
   return payment.status === 'expired' || payment.status === 'failed' ? 'payment.expired' : null
 }
 
-/** Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so. */
+/**
+ * Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so. Not
+ * where something was refunded: support has decided about this payment already, and which of the deposits counted here are still
+ * held, no row says.
+ */
 async function maybeAcceptLate(
   gateway: Gateway,
   tx: Tx,

@@ -147,7 +147,7 @@ test('a wallet that was retired is not made the current one again by a row', asy
   const { gateway, account } = story
   const { db } = gateway
   const other = { chain: 'sim-litecoin', mode: 'testnet', xpub: testXpub('ethereum') } as const
-  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
+  await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other, { replaces: true }))
   await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 1 })
   await db.query(`update wallets set retired_at = now() where chain = 'sim-litecoin' and retired_at is null`)
   await db.query(`update wallets set retired_at = null where chain = 'sim-litecoin' and xpub <> $1`, [

@@ -3,6 +3,7 @@ import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { arraysOf } from '../../db/row-statements.ts'
 import { allRows, firstRow } from '../../db/rows.ts'
+import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
@@ -29,7 +30,10 @@ export const findSpentUtxos = (db: Queryable, chain: ChainName, txid: string): P
     [chain, txid],
   )
 
-export type OpenWithdrawal = Pick<Withdrawal, 'accountId' | 'id' | 'netAtoms' | 'destination'>
+export type OpenWithdrawal = Pick<
+  Withdrawal,
+  'accountId' | 'id' | 'asset' | 'netAtoms' | 'destination' | 'createdAt'
+>
 
 /**
  * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
@@ -42,7 +46,8 @@ export const lockPayable = (
 ): Promise<OpenWithdrawal[]> =>
   allRows(
     tx,
-    `select w.account_id as "accountId", w.id, w.net_atoms as "netAtoms", w.destination from withdrawals w
+    `select w.account_id as "accountId", w.id, w.asset, w.net_atoms as "netAtoms", w.destination, w.created_at as "createdAt"
+     from withdrawals w
      left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
      where w.chain = $1 and w.status in ('requested', 'broadcast')
        and (p.replacement_set = $2 or $2::text is null and p.replacement_set is null and w.refused_reason is null)
@@ -83,11 +88,19 @@ export async function insertFound(
       found.height,
     ],
   )
-  if (found.replacementSet !== found.txid) return
+  if (found.replacementSet === found.txid) await insertPaid(tx, found, paid)
+}
+
+/** From now on this transaction pays them, and no other ever does. */
+export async function insertPaid(
+  tx: Tx,
+  { chain, txid }: Pick<FoundPayout, 'chain' | 'txid'>,
+  paid: readonly Pick<OpenWithdrawal, 'accountId' | 'id'>[],
+): Promise<void> {
   await tx.query(
     `insert into signed_payouts (account_id, withdrawal_id, chain, replacement_set)
      select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
-    [...arraysOf(paid, 'accountId', 'id'), found.chain, found.txid],
+    [...arraysOf(paid, 'accountId', 'id'), chain, txid],
   )
 }
 
@@ -99,6 +112,8 @@ export interface KnownPayout
   readonly depth: number
   /** What the withdrawals that it is known to pay receive. */
   readonly paidAtoms: bigint
+  /** What is booked as leaving us besides. */
+  readonly bookedAtoms: bigint
 }
 
 /** A signed payout or its replacement by its id, with what of its value is known to be whose; null for anything else. */
@@ -110,10 +125,13 @@ export const findKnownPayout = (db: Queryable, chain: ChainName, txid: string): 
        case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end::int as depth,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
-        where p.chain = t.chain and p.replacement_set = t.replacement_set) as "paidAtoms"
+        where p.chain = t.chain and p.replacement_set = t.replacement_set) as "paidAtoms",
+       (select coalesce(sum(f.amount_atoms), 0) from journal_entries j
+        join transfers f on f.account_id = j.account_id and f.entry_id = j.id
+        where j.account_id = $3 and j.kind = 'spend' and j.subject_id = t.replacement_set and f.chain = t.chain) as "bookedAtoms"
      from signed_transactions t
      join signed_transactions o on o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout'
      join chains v on v.chain = t.chain
      where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
-    [chain, txid],
+    [chain, txid, GATEWAY],
   )

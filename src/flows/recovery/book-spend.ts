@@ -1,48 +1,38 @@
 /**
- * A payout in the chain that a restored database has forgotten, or forgotten in part. The operator names its transaction.
- * What it paid to open withdrawals completes them; the rest, whose withdrawals were requested after the backup, is the
- * gateway's loss until the operator settles it with the merchants. Nothing is paid by this, and nothing can be sent by it.
+ * A transaction in the chain that took coins of ours and that Beck does not know: a payout that a restored database has
+ * forgotten, or forgotten in part, or what the operator sent by hand. The operator names it. What it paid to open withdrawals
+ * completes them; the rest, whose withdrawals were requested after the backup, is the gateway's loss until the operator settles
+ * it with the merchants. Nothing is paid by this, and nothing can be sent by it.
  */
 import type { ChainPort } from '../../chains/chain.ts'
-import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
-import { conflict, invariant, notFound, type Refusal } from '../../core/errors.ts'
-import type { WithdrawalId } from '../../core/ids.ts'
-import { formatCoins } from '../../core/money.ts'
+import { type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
+import { conflict, invariant, type Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
-import { post } from '../../ledger/post.sql.ts'
 import { findCurrentWallet } from '../../wallets/wallets.sql.ts'
 import { readDestination } from '../../withdrawals/destination.ts'
 import type { Gateway } from '../gateway.ts'
 import { listOwnTransactions, matchOwnAddresses } from '../watching/own-addresses.sql.ts'
+import { bookMove, readMove } from './book-move.ts'
 import {
   findKnownPayout,
   findSpentUtxos,
   insertFound,
-  type KnownPayout,
   lockPayable,
   type OpenWithdrawal,
   type SpentUtxos,
 } from './book-spend.sql.ts'
-
-export interface BookedSpend {
-  readonly asset: Asset
-  /** Withdrawals that it paid; they complete once the worker has followed it. */
-  readonly paid: readonly WithdrawalId[]
-  readonly feeAtoms: bigint
-  readonly lossAtoms: bigint
-}
+import { type BookedSpend, bookLoss, known, tooFresh, unknown } from './spend-entry.ts'
 
 /** As deep as any deposit has to be, whatever the operator's settings. */
 const DEPTH_MIN = 6
 
 /**
- * Books a forgotten payout.
+ * Books a forgotten payout, or what was sent by hand.
  *
  * @param options.loss - Takes what no open withdrawal asked for as the gateway's loss; without it such a payout is refused,
  *   and the refusal says how much that is.
  * @throws {Refusal} `not_found` when no block that was read holds it; `conflict` when it is not deep enough, known already,
- *   or spends UTXOs of others too.
+ *   spends UTXOs of others too, or does what cannot be told.
  */
 export async function bookSpend(
   gateway: Pick<Gateway, 'db' | 'secrets'>,
@@ -51,20 +41,37 @@ export async function bookSpend(
   options: { readonly loss: boolean },
 ): Promise<BookedSpend> {
   const { chain } = port
+  const move = hasAccounts(chain) ? await readMove(gateway.db, port, txid) : null
+  if (move) return gateway.db.transaction((tx) => bookMove(gateway, tx, move, options))
   const found = hasAccounts(chain) ? null : await readSpend(gateway, port, txid)
   return gateway.db.transaction(async (tx) => {
     const paid = found ? await adopt(gateway, tx, chain, txid, found) : []
-    const known = await findKnownPayout(tx, chain, txid)
-    if (!known || (!found && known.depth <= 0)) throw unknown(chain, txid)
-    // What the journal gave back is followed like any payout; a loss is booked only of what is hardly taken back any more.
-    if (!found && !(known.isFinal && known.depth >= DEPTH_MIN)) throw tooFresh(txid, known.depth)
-    const lossAtoms = known.valueAtoms - known.paidAtoms
+    const payout = await findKnownPayout(tx, chain, txid)
+    if (!payout) throw found ? unknown(chain, txid) : noPayout(txid)
+    const lossAtoms = payout.valueAtoms - payout.paidAtoms - payout.bookedAtoms
     invariant(lossAtoms >= 0n, `transaction ${txid} pays less than its withdrawals asked for`)
-    if (lossAtoms > 0n) await bookLoss(tx, chain, known, lossAtoms, options.loss)
-    else if (!found) throw conflict('spend_known', `transaction ${txid} is in the books already, to the atom`)
-    return { asset: known.asset, paid: paid.map(({ id }) => id), feeAtoms: known.feeAtoms, lossAtoms }
+    if (!found) {
+      if (lossAtoms === 0n) throw known(txid)
+      if (payout.depth <= 0) throw unknown(chain, txid)
+      // What the journal gave back is followed like any payout; a loss is booked only of what is hardly taken back any more.
+      if (!(payout.isFinal && payout.depth >= DEPTH_MIN)) throw tooFresh(txid, payout.depth, DEPTH_MIN)
+    }
+    if (lossAtoms > 0n) await bookLoss(tx, { chain, ...payout }, lossAtoms, options.loss)
+    return {
+      asset: payout.asset,
+      paid: paid.map(({ id }) => id),
+      feeAtoms: payout.feeAtoms,
+      lossAtoms,
+      movedAtoms: 0n,
+    }
   })
 }
+
+const noPayout = (txid: string): Refusal =>
+  conflict(
+    'spend_known',
+    `transaction ${txid} is one of Beck's own, and pays nobody: it is followed by itself`,
+  )
 
 interface FoundSpend {
   readonly utxos: SpentUtxos
@@ -85,7 +92,7 @@ async function readSpend(
   const block = hash ? await port.readBlock(hash) : null
   const transaction = block?.transactions.find(({ key }) => key === txid)
   if (!utxos || !transaction) throw unknown(chain, txid)
-  if (utxos.depth < DEPTH_MIN) throw tooFresh(txid, utxos.depth)
+  if (utxos.depth < DEPTH_MIN) throw tooFresh(txid, utxos.depth, DEPTH_MIN)
   if (transaction.inputs.length !== utxos.count)
     throw conflict(
       'spend_not_ours',
@@ -137,39 +144,3 @@ async function adopt(
   )
   return paid
 }
-
-async function bookLoss(
-  tx: Tx,
-  chain: ChainName,
-  { txid, replacementSet, asset }: KnownPayout,
-  atoms: bigint,
-  isAllowed: boolean,
-): Promise<void> {
-  const amount = formatCoins(atoms, asset)
-  if (!isAllowed)
-    throw conflict(
-      'spend_not_asked_for',
-      `transaction ${txid} paid ${amount} that no open withdrawal asked for: it was requested after the backup, or is none of Beck's. Look at where it went; --loss takes it as the gateway's loss`,
-    )
-  const isNew = await post(tx, {
-    accountId: GATEWAY,
-    chain,
-    cause: { kind: 'spend', subjectId: replacementSet, number: 1 },
-    transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms }],
-  })
-  if (!isNew) throw conflict('spend_known', `transaction ${txid} is in the books already, as a loss`)
-}
-
-const tooFresh = (txid: string, depth: number): Refusal =>
-  conflict(
-    'spend_too_fresh',
-    `transaction ${txid} is ${depth} blocks deep; book it once it is ${DEPTH_MIN} deep and Beck has settled it`,
-  )
-
-const unknown = (chain: ChainName, txid: string): Refusal =>
-  notFound(
-    'spend_not_found',
-    hasAccounts(chain)
-      ? `${txid} is no payout of ${chain} that the signer's journal gave back and a block holds`
-      : `no block of ${chain} that Beck has read holds a transaction ${txid} that spends coins of ours`,
-  )

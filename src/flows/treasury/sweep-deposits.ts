@@ -5,13 +5,19 @@
  */
 import type { BatchSweeping, ChainPort, Rehearsal } from '../../chains/chain.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
+import { ASSET_FACTS, type ChainName, isSimulated, type Mode } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
 import { divideUp, pow10 } from '../../core/money.ts'
-import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../treasury/fees.ts'
+import {
+  ETHER_SWEEP_GAS,
+  type NetworkRates,
+  quotedGasPrice,
+  SWEEP_WORTH_LEAST_TIMES,
+  TOKEN_SWEEP_GAS_MAX,
+} from '../../treasury/fees.ts'
 import { setNonce } from '../../treasury/senders.sql.ts'
-import { findUnseenEnd } from '../../treasury/signed-transactions.sql.ts'
+import { findUnseenEnd, wishSweepBumps } from '../../treasury/signed-transactions.sql.ts'
 import {
   listSweepCandidates,
   listUnminedSweeps,
@@ -21,6 +27,7 @@ import {
   refuseSweep,
   type SweepCandidate,
   type SweepPlan,
+  takeBackSweeps,
 } from '../../treasury/sweeps.sql.ts'
 import { isAskedFor } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -31,13 +38,16 @@ const PLANNED_PER_TURN = 40
 const SWEPT_ASSETS = ['ETH', 'USDC', 'USDT'] as const
 type SweptAsset = (typeof SWEPT_ASSETS)[number]
 /** Gas of a sweep: ether alone; tokens with what funds them. In a batch it is less (bench/sweep-gas.ts). */
-const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
+const SWEEP_GAS = { ETH: ETHER_SWEEP_GAS, token: 100_000n } as const
 /** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
 const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
-const WORTH_GAS_TIMES_ASKED = 2n
-/** What is left for a sweep that is lowered is worth more than this many times what was offered for it: a bump offers more. */
-const LOWERED_TIMES_FEE = 2n
+const WORTH_GAS_TIMES_ASKED = SWEEP_WORTH_LEAST_TIMES
+/**
+ * What is left for a sweep that is lowered is worth more than this many times what was offered for it: a bump offers a quarter
+ * more, and has to be worth it.
+ */
+const LOWERED_TIMES_FEE = SWEEP_WORTH_LEAST_TIMES + 1n
 
 /**
  * Nothing is planned while the node is on another branch than our rows, or while a transaction of ours that ended is not in
@@ -114,15 +124,18 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
   const emptied: FoundSweeps['emptied'][number][] = []
   const { hash: at } = await port.tip()
   for (const asset of SWEPT_ASSETS) {
-    const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
-    const mode = isSimulated(chain) ? 'test' : 'live'
-    const atomsMin = worthOf(gateway, mode, asset, times * gasOf(asset, rates))
+    const atomsMin = await worthSweeping(gateway, chain, asset, rates)
     if (atomsMin === null) continue
+    // Planned while gas was cheaper, and not signed since.
+    const takenBack = await takeBackSweeps(gateway.db, chain, asset, atomsMin)
+    if (takenBack > 0)
+      gateway.log.info({ chain, asset, sweeps: takenBack }, 'sweeps wait until gas is cheaper')
     // Nobody asks for what is left of gas: it can always wait until it is worth the most.
     const gasLeftMin = WORTH_GAS_TIMES * gasOf('ETH', rates)
     const of = { asset, atomsMin, gasLeftMin, limit: PLANNED_PER_TURN }
     for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
-      const { address, series, position, bookedAtoms, etherAtoms, deposits, gas, lastSweep } = candidate
+      const { bookedAtoms, etherAtoms, lastSweep, ...taken } = candidate
+      const { address } = taken
       const { [asset]: balance = 0n, ETH: ether = 0n } = await port.holdings({
         outpoints: [],
         addresses: [address],
@@ -133,11 +146,39 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
       // By our books too, whatever somebody else sent there since.
       if (atoms === 0n && lastSweep) emptied.push({ sweep: lastSweep, candidate })
       if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
-      const taken = { address, series, position, asset, deposits, gas }
       found.push({ ...taken, atoms, etherAtoms: least(ether, etherAtoms) })
     }
   }
   return { found, emptied }
+}
+
+/** Atoms that are worth a sweep at the present prices; null for a token without a rate. */
+async function worthSweeping(
+  gateway: Pick<Gateway, 'db' | 'rates'>,
+  chain: ChainName,
+  asset: SweptAsset,
+  rates: NetworkRates,
+): Promise<bigint | null> {
+  const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
+  return worthOf(gateway, isSimulated(chain) ? 'test' : 'live', asset, times * gasOf(asset, rates))
+}
+
+/**
+ * A sweep of ether that offers less than gas costs now is bumped where it would be planned at that price too; otherwise it waits
+ * until prices fall.
+ *
+ * @param afterMs - So long after it was signed.
+ * @returns How many are to be bumped.
+ */
+export async function bumpSweeps(
+  gateway: Pick<Gateway, 'db' | 'rates'>,
+  chain: ChainName,
+  rates: NetworkRates,
+  afterMs: number,
+): Promise<number> {
+  const atomsMin = await worthSweeping(gateway, chain, 'ETH', rates)
+  const rate = rates.rate + rates.priorityRate
+  return atomsMin === null ? 0 : wishSweepBumps(gateway.db, chain, { afterMs, rate, atomsMin })
 }
 
 /**

@@ -5,7 +5,7 @@ import { TamperedRow } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { isLookupOf } from '../../wallets/derivation.ts'
+import { DEPOSIT_BRANCH, isLookupOf } from '../../wallets/derivation.ts'
 import { arrayOf, countPieces, headsOf, keyOf, lookupsOf, spentBy, transactionsWith } from './pieces.ts'
 
 /** An address with the payment it was issued for. */
@@ -17,7 +17,6 @@ export interface IssuedAddress {
   readonly fiatCurrency: Fiat
   readonly requiredConfirmations: number
   readonly windowEndsAt: Date
-  readonly paymentIsOver: boolean
 }
 
 export interface OwnAddresses {
@@ -25,9 +24,11 @@ export interface OwnAddresses {
   readonly paying: readonly ChainTransaction[]
   /** Undefined for what is not ours; null for what is ours and no payment has: change, and the pool. */
   find(lookup: Uint8Array): IssuedAddress | null | undefined
+  /** What buyers are told, or may have been: an address of a payment, or of the pool. Null for others. */
+  depositAddress(lookup: Uint8Array): string | null
 }
 
-type AddressRow = { lookup: Buffer; address: string } & ({ paymentId: null } | IssuedAddress)
+type AddressRow = { lookup: Buffer; address: string; branch: number } & ({ paymentId: null } | IssuedAddress)
 
 export interface Own extends OwnAddresses {
   /**
@@ -52,8 +53,8 @@ const PIECES_PER_QUERY = 12_000
  *
  * What was ours then is all that is ours when it is written under the same lease ({@link takeLease}): an address was issued before
  * anybody could pay to it; UTXOs and inputs of deposits are written by whoever has the lease, and by a search of the chain, which
- * ends it. The signer's own change, which it writes before any block, is a UTXO as soon as a block pays it. Of the payments it
- * tells what they were, a moment before; that decides what is shown of a deposit at most, never what it is worth.
+ * ends it. The signer's own change, which it writes before any block, is a UTXO as soon as a block pays it. Of a
+ * payment it tells what it was made with; what it is by now is read where its deposit is written (`record-sightings.sql.ts`).
  */
 export async function matchOwn(
   db: Database,
@@ -102,11 +103,18 @@ export async function matchOwnAddresses(
         `what is paid to the script ${lookup.toString('hex')} of ${chain} is not paid to ${address}: its row in addresses was tampered with`,
       )
   const byKey = new Map(
-    rows.map(({ lookup, ...issued }) => [keyOf(lookup), issued.paymentId === null ? null : issued]),
+    rows.map(({ lookup, branch, ...issued }) => [
+      keyOf(lookup),
+      {
+        issued: issued.paymentId === null ? null : issued,
+        depositAddress: branch === DEPOSIT_BRANCH ? issued.address : null,
+      },
+    ]),
   )
   return {
     paying: transactionsWith(transactions, lookups, byKey),
-    find: (lookup) => byKey.get(keyOf(lookup)),
+    find: (lookup) => byKey.get(keyOf(lookup))?.issued,
+    depositAddress: (lookup) => byKey.get(keyOf(lookup))?.depositAddress ?? null,
   }
 }
 
@@ -114,11 +122,10 @@ async function search(db: Database, chain: ChainName, lookups: Buffer): Promise<
   // PostgreSQL expects each of thousands of lookups to find an address, and would read all payments for them; a few do.
   const { rows } = await db.query<AddressRow>(
     `with own as materialized (
-       select lookup, address, account_id, payment_id from addresses where chain = $1 and lookup = any($2::bytea[]))
-     select own.lookup, own.address, p.* from own left join lateral (
+       select lookup, address, branch, account_id, payment_id from addresses where chain = $1 and lookup = any($2::bytea[]))
+     select own.lookup, own.address, own.branch, p.* from own left join lateral (
        select p.account_id as "accountId", p.id as "paymentId", o.mode, p.fiat_currency as "fiatCurrency",
-         p.required_confirmations as "requiredConfirmations", p.expires_at as "windowEndsAt",
-         p.status in ('expired', 'failed') as "paymentIsOver"
+         p.required_confirmations as "requiredConfirmations", p.expires_at as "windowEndsAt"
        from payments p join accounts o on o.id = p.account_id
        where p.account_id = own.account_id and p.id = own.payment_id limit 1) p on true`,
     [chain, lookups],

@@ -9,6 +9,8 @@ import { planDeposits } from './plan-deposits.ts'
 
 const ISSUED = Buffer.from('01', 'hex')
 const UNISSUED = Buffer.from('02', 'hex')
+/** A buyer was told it, by what a database forgot. */
+const WITHHELD = Buffer.from('04', 'hex')
 const STRANGER = Buffer.from('03', 'hex')
 const END = new Date('2026-01-01T00:30:00Z')
 const address: IssuedAddress = {
@@ -19,7 +21,6 @@ const address: IssuedAddress = {
   fiatCurrency: 'USD',
   requiredConfirmations: 6,
   windowEndsAt: END,
-  paymentIsOver: false,
 }
 const BLOCK = { height: 7, hash: 'block 7' }
 const spent = [{ txid: 'spent', index: 3 }]
@@ -32,8 +33,10 @@ const planOf = (of: {
   ours?: boolean
   mempool?: boolean
   seenAt?: Date
+  now?: Date
 }) => {
   const { chain = 'litecoin', to, asset = 'LTC', atoms = 1_000_000n } = of
+  const { seenAt = new Date('2026-01-01T00:10:00Z') } = of
   const transactions: ChainTransaction[] = [
     { key: 'tx', hash: 'tx', inputs: spent, outputs: [{ lookup: to, index: 0, asset, atoms }] },
   ]
@@ -42,10 +45,12 @@ const planOf = (of: {
     block: of.mempool ? null : BLOCK,
     transactions,
     own: {
-      find: (lookup) => (lookup === ISSUED ? address : lookup === UNISSUED ? null : undefined),
+      find: (lookup) => (lookup === ISSUED ? address : lookup === STRANGER ? undefined : null),
+      depositAddress: (lookup) => (lookup === ISSUED ? 'issued' : lookup === WITHHELD ? 'withheld' : null),
     },
     ours: new Set(of.ours ? ['tx'] : []),
-    seenAt: of.seenAt ?? new Date('2026-01-01T00:10:00Z'),
+    seenAt,
+    now: of.now ?? seenAt,
     macOf: () => Buffer.alloc(32),
     worthOf: () => 77n,
   })
@@ -65,6 +70,11 @@ const STORIES = [
     'our gas reaches an address of a payment',
     { chain: 'ethereum', asset: 'ETH', to: ISSUED, ours: true },
     'gas',
+  ],
+  [
+    'our gas reaches an address that no payment has',
+    { chain: 'ethereum', asset: 'ETH', to: WITHHELD, ours: true },
+    'gas unissued',
   ],
   [
     'our sweep reaches the hot wallet',
@@ -98,12 +108,15 @@ for (const [story, given, expected] of STORIES)
     )
   })
 
-test('a deposit that is late is worth what it is worth now; one in time needs no rate; a small one is dust', () => {
-  const worth = (seenAt: Date, atoms?: bigint) => {
-    const [sighting] = planOf({ to: ISSUED, seenAt, ...(atoms === undefined ? {} : { atoms }) }).sightings
+test('a deposit that may be late is worth what it is worth now; one within the window needs no rate; a small one is dust', () => {
+  const worth = (seenAt: Date, now = seenAt, atoms = 1_000_000n) => {
+    const [sighting] = planOf({ to: ISSUED, seenAt, now, atoms }).sightings
     return [sighting?.sightedMinor, sighting?.dust]
   }
+  const after = new Date(END.getTime() + 1)
   assert.deepEqual(worth(END), [null, false])
-  assert.deepEqual(worth(new Date(END.getTime() + 1)), [77n, false])
-  assert.deepEqual(worth(END, 1n), [null, true])
+  assert.deepEqual(worth(after), [77n, false])
+  // Its block says that it was there in time; by now the payment may be over.
+  assert.deepEqual(worth(END, after), [77n, false])
+  assert.deepEqual(worth(END, END, 1n), [null, true])
 })

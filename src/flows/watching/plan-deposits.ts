@@ -23,11 +23,13 @@ export interface Observed {
   /** Null in the mempool. */
   readonly block: BlockRef | null
   readonly transactions: readonly ChainTransaction[]
-  readonly own: Pick<OwnAddresses, 'find'>
+  readonly own: Pick<OwnAddresses, 'find' | 'depositAddress'>
   /** Keys of those that the gateway signed itself. */
   readonly ours: ReadonlySet<string>
   /** When it was there at the latest. */
   readonly seenAt: Date
+  /** When it is recorded: of a payment whose window is over by now it may be late, whenever it was there. */
+  readonly now: Date
   /** Binds a deposit to what was seen. */
   macOf(output: SeenOutput): Sighting['mac']
   /** What a late deposit is worth now, in minor units; null without a rate. */
@@ -37,9 +39,9 @@ export interface Observed {
 export interface Plan {
   /** Outputs that may be spent, of chains with outputs: change and deposits alike. */
   readonly utxos: readonly ChainTransaction[]
-  /** What reached the gateway's own addresses on chains with accounts. */
+  /** What reached addresses that no payment has on chains with accounts. */
   readonly unexpectedDeposits: readonly ChainTransaction[]
-  /** Ether that our own transactions brought to addresses of payments. */
+  /** Ether that our own transactions brought to addresses for deposits. */
   readonly gas: readonly GasFunding[]
   /** Addresses of ours that no payment has: change, the hot wallet, and those of the pool. */
   readonly unissued: readonly Uint8Array[]
@@ -98,7 +100,7 @@ function sightingsOf(observed: Observed, transaction: ChainTransaction): Sightin
         txHash: transaction.hash,
         block: observed.block,
         seenAt: observed.seenAt,
-        sightedMinor: observed.seenAt > address.windowEndsAt ? observed.worthOf(seen) : null,
+        sightedMinor: observed.now > address.windowEndsAt ? observed.worthOf(seen) : null,
         dust: output.atoms < ASSET_FACTS[output.asset].dustAtoms,
       },
     ]
@@ -112,8 +114,8 @@ function gasOf(
 ): GasFunding[] {
   return transactions.flatMap(({ key, outputs }) =>
     outputs.flatMap(({ lookup, asset, atoms }): GasFunding[] => {
-      const address = own.find(lookup)?.address
-      if (!address || asset !== 'ETH' || atoms === 0n) return []
+      const address = own.depositAddress(lookup)
+      if (address === null || asset !== 'ETH' || atoms === 0n) return []
       return [{ chain, txid: key, address, atoms, blockHeight: block.height }]
     }),
   )

@@ -36,6 +36,7 @@ export async function recordDeposits(
   own: OwnAddresses,
   where: Where,
 ): Promise<PaymentKey[]> {
+  const now = where.block ? await readDatabaseTime(tx) : where.time
   const keys = own.paying.map((transaction) => transaction.key)
   const plan = planDeposits({
     chain,
@@ -43,7 +44,9 @@ export async function recordDeposits(
     transactions: own.paying,
     own,
     ours: await listOwnTransactions(tx, chain, keys),
-    seenAt: where.block ? await earlier(tx, where.time) : where.time,
+    // Our clock, or the block's where that is earlier: what a node shows late was still there in time.
+    seenAt: where.time < now ? where.time : now,
+    now,
     macOf: (output) => macOfDeposit(gateway.secrets, output),
     worthOf: (output) => valueAtSight(gateway, output),
   })
@@ -62,12 +65,6 @@ async function write(tx: Tx, chain: ChainName, block: BlockRef | null, plan: Pla
     await markRenamedByBlock(tx, chain, address, txKey)
   await recordInputs(tx, chain, plan.spends)
   return recordSightings(tx, chain, plan.sightings)
-}
-
-/** Our clock, or the block's where that is earlier: what a node shows late was still there in time. */
-async function earlier(tx: Tx, blockTime: Date): Promise<Date> {
-  const now = await readDatabaseTime(tx)
-  return blockTime < now ? blockTime : now
 }
 
 function valueAtSight(

@@ -13,7 +13,7 @@ export interface Undone {
 
 /**
  * Takes back what the blocks above a fork showed. Deposits, UTXOs and unexpected deposits stay known: their transactions usually wait
- * again. What our own transactions brought is recorded anew with their new block. Ether without a transaction is compared
+ * again, and an unexpected deposit that comes back waits for a sweep again. What our own transactions brought is recorded anew with their new block. Ether without a transaction is compared
  * again, and the blocks that follow are searched for capital again. The payers follow `signed_transactions` by themselves.
  *
  * One statement, so that nothing keeps a block that the others lost; undo-blocks.test.ts goes through every column of the
@@ -43,7 +43,7 @@ export async function undoBlocksAbove(tx: Tx, chain: ChainName, forkHeight: numb
          spent_height = case when spent_height > $2 then null else spent_height end
        where chain = $1 and (block_height > $2 or spent_height > $2)
      ), received as (
-       update unexpected_deposits set block_height = null where chain = $1 and block_height > $2
+       update unexpected_deposits set block_height = null, sweep = null where chain = $1 and block_height > $2
      ), funded as (
        delete from gas_funding where chain = $1 and block_height > $2
      ), spent as (

@@ -144,9 +144,9 @@ async function followTo(
  * journal gives back what was signed since the backup. What it moved is then neither anybody's deposit nor capital.
  */
 async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRef): Promise<void> {
-  await forgetUnexpectedDepositsOf(tx, chain, txid)
+  const unexpected = await forgetUnexpectedDepositsOf(tx, chain, txid)
   const taken = await markOwn(tx, chain, txid, block.height)
-  for (const { address, atoms } of taken)
+  for (const { address, atoms } of [...unexpected, ...taken])
     await recordGasFunding(tx, { chain, txid, address, atoms, blockHeight: block.height })
   await markDecisionDue(tx, taken)
 }

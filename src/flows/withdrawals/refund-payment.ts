@@ -1,14 +1,15 @@
 /** What a payment holds on its way back to the buyer: a withdrawal that costs the network fee alone, once a payment. */
 import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS, type Asset, type ChainName } from '../../core/assets.ts'
-import { conflict, unprocessable } from '../../core/errors.ts'
+import { conflict, type Refusal, unprocessable } from '../../core/errors.ts'
 import { newId, type PaymentId } from '../../core/ids.ts'
 import { formatCoins, formatDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
-import { paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
+import { type Payment, paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
+import { refundable } from '../../payments/refundable.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
-import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
+import { type HeldFunds, lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
@@ -18,10 +19,11 @@ import { readSpendable, requireSpendable, requireThawed } from './payout-funds.t
 import { hold, price, pricingOf } from './request-withdrawal.ts'
 
 /**
- * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
+ * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone. Of its own coin, what is
+ * held beyond its shortfall ({@link refundable}).
  *
- * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing is held, or after a first refund;
- *   otherwise as {@link price}.
+ * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing of what is held may go back, or after a first
+ *   refund; otherwise as {@link price}.
  */
 export async function refundPayment(
   gateway: Gateway,
@@ -49,7 +51,7 @@ export async function refundPayment(
 
 export interface RefundOrder {
   readonly destination: string
-  /** A decimal of the held coin; null for all that is held. */
+  /** A decimal of the coin that goes back; null for all that may. */
   readonly amount: string | null
 }
 
@@ -83,12 +85,8 @@ export async function priceRefund(
   if (await findRefund(tx, account.id, id))
     throw conflict('already_refunded', 'this payment has a refund already; see GET /withdrawals')
   const held = await lockUnresolved(tx, account.id, id)
-  const funds = held.find((row) => row.asset === payment.asset) ?? held[0]
-  if (!funds)
-    throw conflict(
-      'nothing_to_refund',
-      `nothing is held for this payment: it is ${payment.status} and what it received was credited`,
-    )
+  const funds = refundable(payment, held)
+  if (!funds) throw nothingToRefund(payment, held)
   const { asset, atoms } = funds
   const { decimals } = ASSET_FACTS[asset]
   const { cost, chain, destination, payout, rates } = await price(
@@ -103,9 +101,27 @@ export async function priceRefund(
   if (amountAtoms > atoms)
     throw unprocessable(
       'insufficient_balance',
-      `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(atoms, asset)} is held for this payment`,
-      [{ field: 'amount', message: `exceeds the held ${formatCoins(atoms, asset)}` }],
+      `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(atoms, asset)} ${beyondShortfall(payment, asset)}`,
+      [{ field: 'amount', message: `exceeds the ${formatCoins(atoms, asset)} that can be refunded` }],
     )
   await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
   return { asset, cost, chain, destination: destination.address }
 }
+
+function nothingToRefund({ asset, status, shortfallAtoms }: Payment, held: readonly HeldFunds[]): Refusal {
+  const [funds] = held
+  if (!funds)
+    return conflict(
+      'nothing_to_refund',
+      `nothing is held for this payment: it is ${status} and what it received was credited`,
+    )
+  return conflict(
+    'shortfall_outstanding',
+    `${formatCoins(funds.atoms, asset)} is held for this payment and none of it can be refunded: a reorganisation took ${formatCoins(shortfallAtoms, asset)} that was credited for it and withdrawn, and what is held pays that back first; accept it`,
+  )
+}
+
+const beyondShortfall = (payment: Payment, asset: Asset): string =>
+  asset === payment.asset && payment.shortfallAtoms > 0n
+    ? `can be refunded: ${formatCoins(payment.shortfallAtoms, asset)} of what is held pays back what a reorganisation took after it was withdrawn`
+    : 'is held for this payment'

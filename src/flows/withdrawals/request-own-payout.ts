@@ -4,7 +4,7 @@
  * and given back when it fails.
  */
 import { lockGatewayAccount } from '../../accounts/accounts.sql.ts'
-import type { Asset, ChainName, Mode } from '../../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts, type Mode } from '../../core/assets.ts'
 import { notFound, unprocessable } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
 import { newId, type WithdrawalId } from '../../core/ids.ts'
@@ -15,6 +15,7 @@ import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { gasPrice, type NetworkRates, PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
 import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-gas.sql.ts'
+import { sumCapitalOutside } from '../../treasury/unexpected-deposits.sql.ts'
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
@@ -34,7 +35,7 @@ const DEPLOYMENT_GAS_MAX = 1_000_000n
 export interface OwnBalance extends OwnSums {
   /** What can be taken out of each now; both together no more than the larger one. */
   readonly payable: Readonly<Record<OwnKind, bigint>>
-  /** Kept back for what is signed and not settled, and for gas. */
+  /** Kept back for what is signed and not settled, for gas, and what no sweep has brought to the hot wallet yet. */
   readonly keptAtoms: bigint
 }
 
@@ -53,12 +54,17 @@ export async function readOwnBalances(
   return balances
 }
 
-/** What transactions under way may still cost, and on chains with accounts the gas of what is to be moved. */
+/**
+ * What transactions under way may still cost, and on chains with accounts capital that the hot wallet does not have yet, and the
+ * gas of what is to be moved.
+ */
 async function keptFor(db: Queryable, { chain, asset }: OwnSums): Promise<bigint> {
   const open = await sumOpenFees(db, chain, asset)
-  if (asset !== 'ETH') return open
+  if (!hasAccounts(chain)) return open
+  const kept = open + (await sumCapitalOutside(db, chain, asset))
+  if (asset !== 'ETH') return kept
   const rates = await findFeeRates(db, chain)
-  return open + (rates ? await gasOf(db, chain, rates) : 0n)
+  return kept + (rates ? await gasOf(db, chain, rates) : 0n)
 }
 
 /** Ether of the hot wallet alone pays for gas, and each transaction needs as much as it may cost at most. */

@@ -92,7 +92,8 @@ export const Payment = Fields(
     ),
     missing: Nullable(
       Type.String({
-        description: 'decimal in the coin: what an underpaid payment still lacks (an addition of Beck)',
+        description:
+          'decimal in the coin: what an underpaid payment still lacks, with what was refunded of it (an addition of Beck)',
       }),
     ),
     deposits: Type.Array(

@@ -301,7 +301,7 @@ export const withdrawals: readonly Route[] = [
     refusals: {
       ...ORDER_REFUSALS,
       404: ['payment_not_found'],
-      409: ['payment_in_progress', 'already_refunded', 'nothing_to_refund'],
+      409: ['payment_in_progress', 'already_refunded', 'nothing_to_refund', 'shortfall_outstanding'],
       422: [...ORDER_REFUSALS[422], 'insufficient_balance', 'network_fee_too_high'],
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },

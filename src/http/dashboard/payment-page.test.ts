@@ -52,3 +52,25 @@ test('what is held is called late only where it came late', async () => {
   await story.payAndConfirm(paid, ETHER, 'ETH')
   assert.equal(await held(paid), 'It came beyond what was asked; the price itself is settled.')
 })
+
+test('only what is held beyond a shortfall is offered to be sent back', async () => {
+  const story = await tellStory()
+  const { gateway, account } = story
+  const owner = await testPerson(gateway, await testApp(gateway), { account, role: 'owner' })
+  const payment = await testPayment(gateway, account)
+  await story.payAndConfirm(payment, payment.dueAtoms / 2n)
+  const path = `${homeOf(account)}/payments/${showId('pay', payment.id)}`
+  const offered = async (shortfallAtoms: bigint) => {
+    await gateway.db.query('update payments set shortfall_atoms = $1', [shortfallAtoms])
+    const [page, refund] = [await owner.get(path), await owner.get(`${path}/refund`)]
+    return [
+      /send it back to the buyer/.test(page.html),
+      /Refund…/.test(page.html),
+      /was credited and withdrawn before a reorganisation took it/.test(page.html),
+      /([\d.]+) LTC can be sent back/.exec(refund.text)?.[1] ?? null,
+    ]
+  }
+  assert.deepEqual(await offered(0n), [true, true, false, '0.5'])
+  assert.deepEqual(await offered(payment.dueAtoms / 5n), [true, true, true, '0.3'])
+  assert.deepEqual(await offered(payment.dueAtoms / 2n), [false, false, true, null])
+})

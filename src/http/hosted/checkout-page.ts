@@ -11,7 +11,7 @@ import {
   reopenCheckout,
 } from '../../flows/checkout/checkout.ts'
 import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
-import { takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
+import { keptAtoms, takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
 import {
   type BuyerTransaction,
   findBuyerTransaction,
@@ -22,7 +22,7 @@ import { mailReceipt } from '../../flows/checkout/mail-receipt.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { payInSandbox } from '../../flows/sandbox.ts'
-import { isPaid, type PaymentStatus } from '../../payments/payment.ts'
+import { isPaid, neededAtoms, type PaymentStatus } from '../../payments/payment.ts'
 import { RateLimited } from '../errors.ts'
 import {
   backToPage,
@@ -162,7 +162,7 @@ async function sendMissing(gateway: Gateway, tx: Tx, id: SessionId, fields: Form
   const { account, payment } = checkout ?? {}
   if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return false
   // A part may be there already, and the rest of it on its way.
-  const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
+  const missing = neededAtoms(payment) - (moment ? keptAtoms(moment) : 0n)
   if (missing <= 0n) return false
   const amount = formatAmount(missing, payment.asset)
   const confirmations = fields.get('confirmations') === '0' ? 0 : payment.requiredConfirmations

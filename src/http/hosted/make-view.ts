@@ -4,10 +4,10 @@ import { invariant } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { divideHalfUp, fiatToNumber, formatAmount } from '../../core/money.ts'
 import { isStanding } from '../../deposits/received.ts'
-import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
+import { type CheckoutState, keptAtoms } from '../../flows/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
-import type { Payment } from '../../payments/payment.ts'
+import { neededAtoms, type Payment } from '../../payments/payment.ts'
 import { paymentUri } from '../../payments/payment-uri.ts'
 import { type Language, showFiat } from './language.ts'
 import {
@@ -173,7 +173,7 @@ export function stateView(
     asset,
     networkName: coinNetwork(making.options, asset, checkout.account.mode === 'live'),
     needed: coins(payment.dueAtoms),
-    received: coins(moment.receivedAtoms),
+    received: coins(keptAtoms(moment)),
     transactions: transactionsOf(making),
   }
   const countdown = { nowMs: checkout.now.getTime(), endsMs: payment.expiresAt.getTime() }
@@ -202,7 +202,7 @@ export function stateView(
         state,
         search,
         countdown,
-        target: targetOf(making, payment, payment.dueAtoms - moment.receivedAtoms),
+        target: targetOf(making, payment, neededAtoms(payment) - keptAtoms(moment)),
       }
     case 'seen':
     case 'confirming': {
@@ -237,7 +237,7 @@ export function stateView(
         isConfirmed: moment.confirmations >= moment.requiredConfirmations,
         refundAddress: state === 'refunded' ? null : refundAddress,
         refund: refundOf(making),
-        received: coins(moment.receivedAtoms + moment.lateAtoms),
+        received: coins((state === 'refunded' ? moment.receivedAtoms : keptAtoms(moment)) + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),
       }
     case 'expired':

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../src/db/database.ts'
 import type * as real from '../../../src/flows/watching/own-addresses.sql.ts'
+import { DEPOSIT_BRANCH } from '../../../src/wallets/derivation.ts'
 import { existing, hex, run } from './tables.ts'
 
 export const matchOwn: typeof real.matchOwn = async (db, chain, transactions) => {
@@ -29,11 +30,17 @@ export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, tra
         fiatCurrency: payment.fiatCurrency,
         requiredConfirmations: payment.requiredConfirmations,
         windowEndsAt: payment.expiresAt,
-        paymentIsOver: payment.status === 'expired' || payment.status === 'failed',
       })
     }
     const paying = transactions.filter(({ outputs }) => outputs.some(({ lookup }) => own.has(hex(lookup))))
-    return { paying, find: (lookup) => own.get(hex(lookup)) }
+    return {
+      paying,
+      find: (lookup) => own.get(hex(lookup)),
+      depositAddress(lookup) {
+        const row = tables.addresses.get(hex(lookup))
+        return row?.branch === DEPOSIT_BRANCH ? row.address : null
+      },
+    }
   })
 
 export const spendsOf: typeof real.spendsOf = ({ key, inputs }) =>

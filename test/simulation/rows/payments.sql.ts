@@ -18,6 +18,11 @@ export const updatePayment: typeof real.updatePayment = (tx, payment, decided) =
     tables.payments.set(payment.id, { ...payment, expiresAt })
   })
 
+export const recordAccepted: typeof real.recordAccepted = (tx, { id }, accepted) =>
+  run(tx, (tables) => {
+    tables.payments.set(id, { ...existing(tables.payments, id), accepted })
+  })
+
 export const markDecisionDue: typeof real.markDecisionDue = (tx, payments) =>
   run(tx, (tables) => {
     for (const { paymentId } of payments) tables.decisionsDue.set(paymentId, true)
@@ -34,6 +39,9 @@ export const claimDecisions: typeof real.claimDecisions = (tx, limit, except = [
       return { accountId, paymentId: payment.id, checkoutSessionId }
     })
   })
+
+/** Every coin of the simulated chains has a transaction. */
+export const mayHaveEtherUnseen: typeof real.mayHaveEtherUnseen = async () => false
 
 export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
   run(tx, (tables) => {

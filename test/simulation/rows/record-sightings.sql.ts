@@ -1,13 +1,16 @@
 import { newId } from '../../../src/core/ids.ts'
+import { SENT_BY_CONTRACT } from '../../../src/deposits/deposit.ts'
 import type { PaymentKey } from '../../../src/deposits/deposits.sql.ts'
 import type * as real from '../../../src/deposits/record-sightings.sql.ts'
-import { run, type Tables } from './tables.ts'
+import { existing, run, type Tables } from './tables.ts'
 
 export const recordSightings: typeof real.recordSightings = (tx, chain, sightings) =>
   run(tx, (tables) => {
     const touched: PaymentKey[] = []
     for (const sighting of sightings) {
-      const observed = { ...sighting, seenAt: seenAsBumped(tables, sighting) }
+      const { expiresAt, status } = existing(tables.payments, sighting.paymentId)
+      const isOver = status === 'expired' || status === 'failed'
+      const observed = isOver ? sighting : { ...sighting, seenAt: seenBefore(tables, sighting) }
       const key = `${observed.txKey}:${observed.outputIndex}`
       const known = tables.deposits.get(key)
       const { accountId, paymentId, block } = observed
@@ -23,12 +26,13 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
           blockHeight: block?.height ?? null,
           blockHash: block?.hash ?? null,
           seenAt,
-          late: known.late && (seenAt > observed.windowEndsAt || observed.paymentIsOver),
+          late: known.late && (seenAt > expiresAt || isOver),
           replacedBy: null,
           replacedHeight: null,
           missingSince: null,
         })
       } else {
+        const late = observed.seenAt > expiresAt || isOver
         // A key of its own each time: what a table without its unique key would take.
         tables.deposits.set(known ? `${key}:${tables.deposits.size}` : key, {
           accountId,
@@ -46,8 +50,8 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
           blockHash: block?.hash ?? null,
           requiredConfirmations: observed.requiredConfirmations,
           seenAt: observed.seenAt,
-          late: observed.seenAt > observed.windowEndsAt || observed.paymentIsOver,
-          sightedMinor: observed.seenAt > observed.windowEndsAt ? observed.sightedMinor : null,
+          late,
+          sightedMinor: late ? observed.sightedMinor : null,
           dust: observed.dust,
           mac: observed.mac,
           bookings: 0,
@@ -62,9 +66,8 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
     return touched
   })
 
-/** What spends the same as a deposit of the payment that came in time was seen with it. */
-function seenAsBumped(tables: Tables, observed: real.Sighting): Date {
-  if (observed.paymentIsOver) return observed.seenAt
+/** What spends the same as a deposit of the payment that came in time was seen with it, and so was what it renames. */
+function seenBefore(tables: Tables, observed: real.Sighting): Date {
   const spends = (txKey: string) => [...tables.inputs.values()].filter((input) => input.txKey === txKey)
   const spent = new Set(spends(observed.txKey).map((input) => input.spent))
   const earlier = [...tables.deposits.values()].filter(
@@ -73,7 +76,10 @@ function seenAsBumped(tables: Tables, observed: real.Sighting): Date {
       row.asset === observed.asset &&
       !row.late &&
       !row.dust &&
-      spends(row.txKey).some((input) => spent.has(input.spent)),
+      (spends(row.txKey).some((input) => spent.has(input.spent)) ||
+        (row.outputIndex === SENT_BY_CONTRACT &&
+          observed.outputIndex === SENT_BY_CONTRACT &&
+          row.replacedBy === observed.txKey)),
   )
   return earlier.reduce((first, row) => (row.seenAt < first ? row.seenAt : first), observed.seenAt)
 }

@@ -82,11 +82,13 @@ export const restoreDeployment: typeof real.restoreDeployment = (tx, { deploys, 
     tables.sweepDelegates.set(deploys, { wantedSince: before?.wantedSince ?? null, replacementSet })
   })
 
-function forget(tables: Tables, sweep: string): void {
+export function forget(tables: Tables, sweep: string): void {
   tables.sweeps.delete(sweep)
   for (const [key, by] of [...tables.sweptBy]) if (by === sweep) tables.sweptBy.delete(key)
   for (const [key, row] of [...tables.gasFunding])
     if (row.sweep === sweep) tables.gasFunding.set(key, { ...row, sweep: null })
+  for (const [key, row] of [...tables.unexpectedDeposits])
+    if (row.sweep === sweep) tables.unexpectedDeposits.set(key, { ...row, sweep: null })
 }
 
 /** A sweep that is known by what carried it out alone. */

@@ -135,6 +135,7 @@ export const end: typeof real.end = (tx, { txid }, trigger) =>
   })
 
 export const wishBumps: typeof real.wishBumps = async () => 0
+export const wishSweepBumps: typeof real.wishSweepBumps = async () => 0
 
 export const wishBump: typeof real.wishBump = (db, _chain, replacementSet) =>
   run(db, (tables) => {

@@ -4,9 +4,10 @@ import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
-import { insert as insertRestored } from './restore-signed.sql.ts'
+import { forget, insert as insertRestored } from './restore-signed.sql.ts'
 import { wishBump } from './signed-transactions.sql.ts'
 import { existing, type GasFundingRow, hex, run, type SweepRow, type Tables } from './tables.ts'
+import { isUnsweptCapital } from './unexpected-deposits.sql.ts'
 
 const hasEnded = ({ status }: SweepRow): boolean => status === 'done' || status === 'failed'
 const sweepsOf = (tables: Tables, address: string): SweepRow[] =>
@@ -28,6 +29,9 @@ function etherOf(tables: Tables, address: string): bigint {
   let atoms = 0n
   for (const deposit of tables.deposits.values())
     if (deposit.address === address && deposit.asset === 'ETH' && deposit.booked) atoms += deposit.amountAtoms
+  for (const row of tables.unexpectedDeposits.values())
+    if (row.address === address && row.asset === 'ETH' && isUnsweptCapital(tables, { ...row, sweep: null }))
+      atoms += row.atoms
   for (const given of tables.gasFunding.values()) if (given.address === address) atoms += given.atoms
   for (const { sender, asset, status, valueAtoms, paidFeeAtoms, blockHeight } of tables.signed.values()) {
     if (sender !== address || blockHeight === null) continue
@@ -49,6 +53,12 @@ export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain,
           address,
           amountAtoms > (largest.get(address) ?? 0n) ? amountAtoms : (largest.get(address) ?? 0n),
         )
+    const unexpected = [...tables.unexpectedDeposits].filter(
+      ([, row]) => row.asset === of.asset && isUnsweptCapital(tables, row),
+    )
+    for (const [, { address, atoms }] of unexpected)
+      if (address !== null && atoms >= of.atomsMin && mayBeSwept(tables, address, of.asset))
+        largest.set(address, atoms > (largest.get(address) ?? 0n) ? atoms : (largest.get(address) ?? 0n))
     const isLeft = ({ sweep }: GasFundingRow) => of.asset === 'ETH' && sweep === null
     for (const row of tables.gasFunding.values())
       if (
@@ -68,6 +78,7 @@ export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain,
         const row = [...tables.addresses.values()].find((each) => each.address === address)
         invariant(row, `${address} was issued`)
         const mine = free.filter(([, deposit]) => deposit.address === address)
+        const others = unexpected.filter(([, given]) => given.address === address)
         const done = sweepsOf(tables, address).filter(
           (sweep) => sweep.asset === of.asset && sweep.status === 'done',
         )
@@ -76,9 +87,12 @@ export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain,
           series: row.series,
           position: row.position,
           asset: of.asset,
-          bookedAtoms: mine.reduce((sum, [, { amountAtoms }]) => sum + amountAtoms, 0n),
+          bookedAtoms:
+            mine.reduce((sum, [, { amountAtoms }]) => sum + amountAtoms, 0n) +
+            others.reduce((sum, [, { atoms }]) => sum + atoms, 0n),
           etherAtoms: etherOf(tables, address),
           deposits: mine.map(([key]) => key),
+          unexpected: others.map(([key]) => key),
           gas: [...tables.gasFunding.values()]
             .filter((given) => given.address === address && isLeft(given))
             .map(({ txid }) => txid),
@@ -99,19 +113,31 @@ export const planSweep: typeof real.planSweep = (tx, _chain, plan) =>
     return true
   })
 
+export const takeBackSweeps: typeof real.takeBackSweeps = (db, _chain, asset, atomsMin) =>
+  run(db, (tables) => {
+    const plans = [...tables.sweeps.values()].filter(
+      (sweep) => sweep.asset === asset && sweep.status === 'planned' && sweep.atoms < atomsMin,
+    )
+    for (const { id } of plans) forget(tables, id)
+    return plans.length
+  })
+
 export const markSwept: typeof real.markSwept = (db, _chain, sweep, taken) =>
   run(db, (tables) => take(tables, sweep, taken))
 
 function take(
   tables: Tables,
   sweep: string,
-  { address, deposits, gas }: Parameters<typeof real.markSwept>[3],
+  { address, deposits, unexpected, gas }: Parameters<typeof real.markSwept>[3],
 ): void {
   for (const key of deposits)
     if (tables.deposits.get(key)?.booked && !tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
   for (const [key, row] of [...tables.gasFunding])
     if (row.address === address && gas.includes(row.txid) && row.sweep === null)
       tables.gasFunding.set(key, { ...row, sweep })
+  for (const [key, row] of [...tables.unexpectedDeposits])
+    if (row.address === address && unexpected.includes(key) && isUnsweptCapital(tables, row))
+      tables.unexpectedDeposits.set(key, { ...row, sweep })
 }
 
 export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replacementSet }, moved) =>
@@ -153,6 +179,8 @@ export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, repla
       if (status !== 'failed') continue
       for (const [key, row] of [...tables.gasFunding])
         if (row.sweep === sweep.id) tables.gasFunding.set(key, { ...row, sweep: null })
+      for (const [key, row] of [...tables.unexpectedDeposits])
+        if (row.sweep === sweep.id) tables.unexpectedDeposits.set(key, { ...row, sweep: null })
       for (const [key, by] of [...tables.sweptBy]) if (by === sweep.id) tables.sweptBy.delete(key)
     }
   })
@@ -205,5 +233,3 @@ export const listSweptAddresses: typeof real.listSweptAddresses = (db) =>
         .map(({ address }) => address),
     ),
   ])
-
-export const sumUnswept: typeof real.sumUnswept = async () => []

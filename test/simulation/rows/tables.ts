@@ -131,13 +131,16 @@ export interface SweptTokensRow {
   readonly atoms: bigint
 }
 
-/** What reached the hot wallet from outside. */
+/** What reached the hot wallet from outside, or an address for deposits that no payment has. */
 export interface UnexpectedDepositRow {
   readonly txKey: string
   readonly index: number
   readonly asset: Asset
   readonly atoms: bigint
   readonly blockHeight: number | null
+  /** Null at the hot wallet. */
+  readonly address: string | null
+  readonly sweep: string | null
 }
 
 /** Rows by key, in the order they came; every change can be taken back. */

@@ -33,7 +33,7 @@ export const undoBlocksAbove: typeof real.undoBlocksAbove = (tx, chain, forkHeig
     changeAll(
       tables.unexpectedDeposits,
       (unexpected) => isGone(unexpected.blockHeight),
-      (unexpected) => ({ ...unexpected, blockHeight: null }),
+      (unexpected) => ({ ...unexpected, blockHeight: null, sweep: null }),
     )
     for (const [key, { blockHeight }] of [...tables.gasFunding])
       if (isGone(blockHeight)) tables.gasFunding.delete(key)

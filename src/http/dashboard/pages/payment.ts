@@ -13,6 +13,7 @@ import { priceRefund, refundPayment } from '../../../flows/withdrawals/refund-pa
 import { type Payment, paymentNotFound, waitsForFunds } from '../../../payments/payment.ts'
 import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { findPayment } from '../../../payments/payments.sql.ts'
+import { refundable } from '../../../payments/refundable.ts'
 import { type WhyHeld, whyHeld } from '../../../payments/why-held.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
@@ -136,9 +137,10 @@ function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part 
   const path = `${call.here}/payments/${showId('pay', payment.id)}`
   const sums = history.unresolved.map(({ asset, atoms }) => coins(atoms, asset)).join(' and ')
   const isRefunded = history.refunds.some((refund) => refund.status !== 'failed')
+  const funds = refundable(payment, history.unresolved)
   return notice(
     'wait',
-    html`<p><strong>${sums} held.</strong> ${wordsOfHeld(payment, history.unresolved)} Credit it to your balance, or send it back to the buyer.</p><div class="actions">${call.may('payments:resolve') && button(`${path}/accept`, `Accept ${sums}`, { tone: 'primary' })}${call.may('payments:refund') && !isRefunded && html`<a class="button" href="${path}/refund">Refund…</a>`}</div>`,
+    html`<p><strong>${sums} held.</strong> ${wordsOfHeld(payment, history.unresolved)} Credit it to your balance${funds ? ', or send it back to the buyer.' : '.'}${payment.shortfallAtoms > 0n && html` ${coins(payment.shortfallAtoms, payment.asset)} of this payment was credited and withdrawn before a reorganisation took it: what is held pays that back first.`}</p><div class="actions">${call.may('payments:resolve') && button(`${path}/accept`, `Accept ${sums}`, { tone: 'primary' })}${call.may('payments:refund') && !isRefunded && funds && html`<a class="button" href="${path}/refund">Refund…</a>`}</div>`,
   )
 }
 
@@ -163,7 +165,7 @@ async function refundPage(call: PlaceCall): Promise<Sheet> {
   const payment = await paymentOf(call)
   const history = await readPaymentHistory(call.gateway.db, call.place.account.id, payment)
   const path = `${call.here}/payments/${showId('pay', payment.id)}`
-  const funds = history.unresolved.find(({ asset }) => asset === payment.asset) ?? history.unresolved[0]
+  const funds = refundable(payment, history.unresolved)
   return {
     title: 'Refund',
     nav: 'payments',
@@ -174,7 +176,7 @@ async function refundPage(call: PlaceCall): Promise<Sheet> {
     ],
     content: funds
       ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${coinNetwork(funds.asset)} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatAmount(funds.atoms, funds.asset), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
-      : html`<h1>Refund</h1><p class="lead">Nothing is held for this payment.</p>`,
+      : html`<h1>Refund</h1><p class="lead">${history.unresolved.length === 0 ? 'Nothing is held for this payment.' : 'Nothing of what is held can be sent back: it pays back what was withdrawn before a reorganisation took it.'}</p>`,
   }
 }
 
