@@ -15,7 +15,7 @@ export async function bookForgottenSpend(
   txid: string,
   given: { loss?: true },
 ): Promise<void> {
-  const { asset, paid, feeAtoms, lossAtoms, movedAtoms } = await withStore(
+  const { asset, paid, feeAtoms, lossAtoms, movedAtoms, gasAtoms } = await withStore(
     async ({ db, secrets }, config) => {
       const ports = openPorts(config, db, openLog('warn'))
       try {
@@ -50,6 +50,7 @@ export async function bookForgottenSpend(
       fee_atoms: String(feeAtoms),
       loss_atoms: String(lossAtoms),
       moved_atoms: String(movedAtoms),
+      gas_atoms: String(gasAtoms),
     },
     [
       ...withdrawals.map((id) => `${id} was paid by it and completes once it is followed.`),
@@ -57,6 +58,11 @@ export async function bookForgottenSpend(
       ...(movedAtoms > 0n
         ? [
             `${formatCoins(movedAtoms, asset)} went from one address of yours to another: what arrived is no capital of yours any more.`,
+          ]
+        : []),
+      ...(gasAtoms > 0n
+        ? [
+            `${formatCoins(gasAtoms, asset)} went to the address of a payment: gas for a sweep. What the payment counted of it as its buyer's is taken back.`,
           ]
         : []),
       'Now: npx beck reconcile, and where the books agree: npx beck reconcile --unfreeze.',

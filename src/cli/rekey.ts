@@ -54,8 +54,16 @@ const isOver = ({ stillOld, notRestarted }: Rekeyed): boolean =>
 const waiting = (from: string): string =>
   `Some process writes with the key ${from} still: restart each with the new key in BECK_SECRET_KEY, and run this again half a minute later. Do not give the old key away before.`
 
+const isAct = (row: string): boolean => row.startsWith('audit_log ')
+
 const goodbye = ({ tampered }: Rekeyed, from: string, to: string): string[] => [
-  `Everything${tampered.length > 0 ? ' else' : ''} is under the key ${to} now; the key ${from} may go: take BECK_SECRET_KEY_ALSO, or secret.key.old, away.`,
+  `Everything${tampered.some(isAct) ? ' but the audit log' : tampered.length > 0 ? ' else' : ''} is under the key ${to} now; the key ${from} may go: take BECK_SECRET_KEY_ALSO, or secret.key.old, away.`,
+  // Acts are a chain: none of them is made anew while one is broken.
+  ...(tampered.some(isAct)
+    ? [
+        `But keep the key ${from} where nobody else finds it: the whole audit log is still under it, and npx beck audit verify needs it to tell what came before the break.`,
+      ]
+    : []),
   ...(tampered.length > 0
     ? [
         'What neither key made is left as it is, and of no use to Beck. Look into it: somebody changed it, or a disk did.',

@@ -1,7 +1,7 @@
 /** The events of an account as a list, the newest first. */
 import type { EventId } from '../core/ids.ts'
 import { COUNTED_MAX, listOf } from '../db/list.ts'
-import { exactId, isOrIsNot } from '../db/list-filters.ts'
+import { exactId, type Filter, isOrIsNot } from '../db/list-filters.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
 import { isSampleCause } from './sample-event.sql.ts'
 
@@ -15,6 +15,10 @@ export interface ListedEvent {
   readonly isSample: boolean
 }
 
+const ofReadableType = isOrIsNot('e.type', EVENT_TYPES, 'readable_op')
+/** Those that the reader may read, beside what he asks for: of these types, and samples, which hold nothing of anybody's. */
+const readable: Filter = (...asked) => `(${ofReadableType(...asked)} or ${isSampleCause('e.cause')})`
+
 export const { page: listEvents, batches: exportEvents } = listOf<ListedEvent>({
   from: 'events e',
   columns: `e.id, e.type, e.body, e.created_at as "createdAt", ${isSampleCause('e.cause')} as "isSample"`,
@@ -24,8 +28,7 @@ export const { page: listEvents, batches: exportEvents } = listOf<ListedEvent>({
   filters: {
     filter_id: exactId('evt', 'e.id'),
     filter_type: isOrIsNot('e.type', EVENT_TYPES, 'filter_type_op'),
-    // Those that the reader may read, beside what he asks for.
-    readable: isOrIsNot('e.type', EVENT_TYPES, 'readable_op'),
+    readable,
   },
   countedMax: COUNTED_MAX,
 })

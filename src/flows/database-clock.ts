@@ -16,12 +16,12 @@ export function openDatabaseClock(
   db: Queryable,
   steadyMs: () => number = () => performance.now(),
 ): () => Promise<Date> {
-  let reading = { atMs: Number.NEGATIVE_INFINITY, databaseMs: 0 }
+  let reading = { beganMs: Number.NEGATIVE_INFINITY, atMs: Number.NEGATIVE_INFINITY, databaseMs: 0 }
   const ask = takenTogether(async () => {
     const beganMs = steadyMs()
     const time = await readDatabaseTime(db)
     // One that was long under way tells less than one that began behind it.
-    if (beganMs >= reading.atMs) reading = { atMs: steadyMs(), databaseMs: time.getTime() }
+    if (beganMs >= reading.beganMs) reading = { beganMs, atMs: steadyMs(), databaseMs: time.getTime() }
   })
   return async () => {
     if (steadyMs() - reading.atMs > READING_MS) await ask()

@@ -3,7 +3,7 @@ import { CHAINS, hasAccounts, isSimulated } from '../core/assets.ts'
 import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
-import { allRows, anyRow, countRows } from '../db/rows.ts'
+import { allRows, countRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Accepted, Payment } from './payment.ts'
@@ -216,12 +216,15 @@ export async function mayHaveEtherUnseen(
   { chain, asset, createdAt, expiresAt }: Pick<Payment, 'chain' | 'asset' | 'createdAt' | 'expiresAt'>,
 ): Promise<boolean> {
   if (asset !== 'ETH' || !WITH_ETHER_UNSEEN.includes(chain)) return false
-  return anyRow(
-    db,
-    `select from chains c where chain = $1 and ${mayBeUnseenSql('c', '$2::timestamptz', '$3::timestamptz')}`,
-    [chain, createdAt, expiresAt],
-  )
+  const row = { chain, made_at: createdAt, ends_at: expiresAt }
+  return (await runRows(db, MAY_BE_UNSEEN, [row])).length > 0
 }
+
+const MAY_BE_UNSEEN = overRows(
+  { chain: 'text', made_at: 'timestamptz', ends_at: 'timestamptz' },
+  (rows) =>
+    `select place from ${rows} join chains c on c.chain = r.chain where ${mayBeUnseenSql('c', 'r.made_at', 'r.ends_at')}`,
+)
 
 /**
  * Queues payments whose window is over on a chain that was seen past their end: pending ones to expire, and detected

@@ -26,7 +26,7 @@ export function otherWallet(
   const network = networkOfChain(keys.chain)
   return {
     of: 'network',
-    problem: `the current wallet of ${keys.chain} is of ${current.mode}, and ${network.toUpperCase()}_NETWORK=${networks[network]} is ${keys.mode}: one database serves one network; set it as it was, or use another database`,
+    problem: `the current wallet of ${keys.chain} is of ${current.mode}, and ${network.toUpperCase()}_NETWORK=${networks[network]} is ${keys.mode}: one database serves one network; set it as it was, or use another database. Only where nobody was ever given an address of it: move keystore.json aside, and bring it here with the same 24 words: npx beck wallet init --restore --replace`,
   }
 }
 

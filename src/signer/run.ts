@@ -237,7 +237,10 @@ async function announceWallets(
     if (other) {
       concerns.set(`wallet of ${chain}`, other.problem)
       log.error({ chain, ours: keys.series }, other.problem)
-    } else if (!published.some((wallet) => wallet.chain === chain && wallet.xpub === keys.xpub))
+      continue
+    }
+    concerns.delete(`wallet of ${chain}`)
+    if (!published.some((wallet) => wallet.chain === chain && wallet.xpub === keys.xpub))
       await publishKeys(config, db, [keys], { replaces: isSimulated(chain) })
   }
   const live = [...vault.keys()].filter((chain) => !isSimulated(chain))

@@ -2,7 +2,6 @@
 import { type Asset, type ChainName, nativeAsset } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { openSql } from './signed-transaction.ts'
-import { UNSWEPT_CAPITAL } from './unexpected-deposits.sql.ts'
 
 /** What transactions under way may cost, of a chain's own coin; of a replacement set the dearest. */
 export async function sumOpenFees(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
@@ -18,7 +17,7 @@ export async function sumOpenFees(db: Queryable, chain: ChainName, asset: Asset)
 
 /** What is to be moved of ether, or of tokens, and nothing was signed for. */
 export interface ToMove {
-  /** Deposits that no sweep has taken, unexpected ones among them, and sweeps that are planned. */
+  /** Deposits that no sweep has taken, and sweeps that are planned. The operator's own capital at such addresses keeps nothing of his back. */
   readonly sweeps: bigint
   /** Withdrawals that were requested. */
   readonly payouts: bigint
@@ -40,8 +39,6 @@ export async function countGasNeeded(db: Queryable, chain: ChainName): Promise<G
      from (
        select asset, count(*) as sweeps, 0 as payouts, 0 as owed from deposits
          where chain = $1 and booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by asset
-       union all
-       select asset, count(*), 0, 0 from unexpected_deposits where chain = $1 and ${UNSWEPT_CAPITAL} group by asset
        union all
        select asset, count(*), 0, 0 from sweeps
          where chain = $1 and status in ('planned', 'funding', 'funded') group by asset

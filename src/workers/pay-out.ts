@@ -120,7 +120,7 @@ async function sweepIfPossible(gateway: Gateway, port: ChainPort, rates: Network
 }
 
 async function ratesNow(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<NetworkRates | null> {
-  if (seen.rates && Date.now() - seen.ratesAtMs < RATES_AGE_MS) return seen.rates
+  if (Date.now() - seen.ratesAtMs < RATES_AGE_MS) return seen.rates
   seen.rates = await refreshFeeRates(gateway, port)
   seen.ratesAtMs = Date.now()
   return seen.rates

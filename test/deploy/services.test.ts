@@ -52,6 +52,12 @@ test('a process that is taken over can do little, and the signer least', async (
   assert.ok(signer < api, `${exposures}`)
 })
 
+test('nothing that has a key of Beck dumps its memory', async () => {
+  for (const unit of units.filter((name) => name.endsWith('.service')))
+    assert.match(await textOf(unit), /^LimitCORE=0$/m, unit)
+  assert.match(await textOf('beck'), /^ulimit -c 0$/m)
+})
+
 test('each role runs as itself, has 90 s to end, and is started again; the signer is a user of its own', async () => {
   const users = new Set<string>()
   for (const role of roles) {
@@ -60,7 +66,6 @@ test('each role runs as itself, has 90 s to end, and is started again; the signe
     assert.match(text, /^TimeoutStopSec=90$/m)
     assert.match(text, /^Restart=always$/m)
     assert.match(text, /^WantedBy=beck\.target$/m)
-    assert.match(text, /^LimitCORE=0$/m, 'no dump has its keys')
     if (role === 'signer') assert.match(text, /^MemorySwapMax=0$/m)
     const user = /^User=(\S+)$/m.exec(text)?.[1] ?? assert.fail(role)
     if (role === 'signer') assert.ok(!users.has(user), 'the signer shares its user')

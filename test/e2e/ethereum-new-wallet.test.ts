@@ -180,7 +180,7 @@ describe('what somebody sent from the hot wallet by another program', async () =
     assert.equal((await payouts.show(payment)).status, 'completed')
     await assert.rejects(book(payouts, tokens.txid), { reason: 'spend_not_asked_for' })
     assert.equal((await book(payouts, tokens.txid, true)).lossAtoms, payment.dueAtoms)
-    assert.equal((await book(payouts, gas)).movedAtoms, ETHER / 1_000n)
+    assert.equal((await book(payouts, gas)).gasAtoms, ETHER / 1_000n)
     for (let turn = 0; turn < 3; turn++) await settle(payouts, 1)
     const { status, deposits } = await payouts.show(payment)
     assert.equal(status, 'completed')

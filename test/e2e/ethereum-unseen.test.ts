@@ -7,6 +7,7 @@ import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { settleNext } from '../../src/workers/settle.ts'
 import { testAccountKey } from '../wallet.ts'
+import { watched } from '../watched-database.ts'
 import { type EthereumRoad, ethereumRoad } from './ethereum-road.ts'
 
 const road = await ethereumRoad()
@@ -14,6 +15,11 @@ const { anvil, gateway } = road
 const payer = await anvil.deploy('Payer')
 const sendByContract = (payment: Payment, value: bigint) =>
   anvil.call(payer, 'payAll', [[payment.address]], { value })
+
+async function settleAllDue(): Promise<void> {
+  await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
+  while (await settleNext(gateway));
+}
 
 describe('ether that contracts send to an address of ours', () => {
   afterEach(() => road.prove())
@@ -128,6 +134,26 @@ describe('windows that end while Beck does not see what contracts sent', () => {
     for (let comparison = 0; comparison < 2; comparison++)
       while (await checkEther(pruned.gateway, pruned.port, pruned.lease));
     assert.deepEqual(await decide(), ['detected', 'expired', 'expired'])
+  })
+
+  it('end in as many statements for many payments as for few', async () => {
+    const { db } = gateway
+    await settleAllDue()
+    const statementsFor = async (count: number): Promise<number> => {
+      for (let payment = 0; payment < count; payment++) await road.endWindow(await road.create('ETH'))
+      await anvil.mine()
+      await road.follow()
+      await db.transaction((tx) => markWindowsOver(tx, 100))
+      let statements = 0
+      const counted = watched(db, () => {
+        statements += 1
+      })
+      assert.ok(await settleNext({ ...gateway, db: counted }))
+      assert.equal(await settleNext(gateway), false, 'all of them together')
+      return statements
+    }
+    const few = await statementsFor(2)
+    assert.equal(await statementsFor(9), few)
   })
 
   it('end once the tip is past them: what is found from then on is late', async () => {

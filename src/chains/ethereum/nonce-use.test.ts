@@ -43,6 +43,7 @@ test('who used a nonce is found among the blocks below a height, and only there'
   assert.deepEqual(await findNonceUse(forgetful, from, 1n, tip + 600), { kind: 'unclear' }, 'too long ago')
   const young = remembering(tip + 601)
   assert.deepEqual(await findNonceUse(young, from, 1n, tip + 600), { kind: 'unclear' }, 'not even there')
+  assert.deepEqual(await findNonceUse(young, from, 3n, tip + 600), { kind: 'unused' }, 'not even now')
 })
 
 test('an authorisation in the transaction of somebody else uses a nonce too', async () => {

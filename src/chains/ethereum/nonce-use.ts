@@ -21,9 +21,12 @@ export async function findNonceUse(
     const [answer] = await rpc.batch([{ method: 'eth_getTransactionCount', params }])
     return answer && !answer.error ? quantity(answer.result, 'nonce') > nonce : null
   }
+  const isUsedNow = async (): Promise<boolean> =>
+    quantity(await rpc.call('eth_getTransactionCount', [account, 'latest']), 'nonce') > nonce
 
   const isUsed = upToHeight >= 0 && (await isUsedAt(upToHeight))
-  if (isUsed === null) return { kind: 'unclear' }
+  // Without that state: whether it is used at all, which every node knows.
+  if (isUsed === null) return { kind: (await isUsedNow()) ? 'unclear' : 'unused' }
   if (!isUsed) return { kind: 'unused' }
   let since = upToHeight
   let before = upToHeight

@@ -1,6 +1,5 @@
 /** Whether transfers would succeed if they entered the next block, asked before anything is signed: a call that reverts costs its gas. */
 import type { Asset } from '../../core/assets.ts'
-import { OutsideFailure } from '../../core/errors.ts'
 import type { Rehearsal, RehearsedTransfer } from '../chain.ts'
 import { type NodeError, type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import { balanceCalls, readBalances } from './balances.ts'
@@ -44,8 +43,10 @@ export async function rehearse(
   ])
   // By its height a call is asked on whatever block stands there: one that reverts there only is no reason to refuse it.
   const there = take(answers.at(-1))
-  if (there === null || readBlockRef(there).hash !== hash)
-    throw new OutsideFailure('the chain was reorganised while transfers were rehearsed', { retryable: true })
+  if (there === null || readBlockRef(there).hash !== hash) {
+    const reason = `block ${height} was another one a moment later, or another node answered`
+    return transfers.map(() => ({ kind: 'unclear', reason }))
+  }
   const held = readBalances(answers.slice(0, holdings.length), senders.length, tokens.size)
   return transfers.map(({ from, asset, atoms, gasMax }, position) => {
     const has = held[senders.indexOf(from)]?.[assets.indexOf(asset)] ?? 0n

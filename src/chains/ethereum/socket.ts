@@ -8,8 +8,11 @@ import { SECOND_MS } from '../../core/time.ts'
 import { type Carrier, RPC_TIMEOUT_MS, type RpcNode, type RpcRequest } from '../json-rpc.ts'
 
 const RECONNECT_MS = 5 * SECOND_MS
-/** Keeps proxies from closing a quiet connection. */
-const PING_MS = 30 * SECOND_MS
+/**
+ * Keeps proxies from closing a quiet connection. One on which nothing came since the last ping is given up: a proxy may keep it open
+ * though its node is gone, and the kernel one that was cut for a quarter of an hour.
+ */
+const PING_MS = 10 * SECOND_MS
 const HEADS_ID = 'heads'
 
 export interface NodeSocket extends Carrier {
@@ -51,12 +54,7 @@ class ReconnectingSocket implements NodeSocket {
     const call: Waiting = { answers: [], expected: requests.length, resolve, reject }
     for (const { id } of requests) this.#waiting.set(id, call)
     const late = `did not answer within ${timeoutMs / SECOND_MS} s`
-    const askedAtMs = performance.now()
-    const timer = setTimeout(() => {
-      reject(this.#failure(late))
-      // A proxy may keep a connection open whose node is gone, and the kernel one that is cut for a quarter of an hour.
-      if (this.#heardAtMs < askedAtMs) this.#drop(socket)
-    }, timeoutMs)
+    const timer = setTimeout(() => reject(this.#failure(late)), timeoutMs)
     try {
       for (const request of requests) socket.send(JSON.stringify(request))
       const answers = await promise
@@ -89,7 +87,15 @@ class ReconnectingSocket implements NodeSocket {
       const socket = new WebSocket(this.#node.url, { headers: this.#node.headers })
       const timer = setTimeout(() => socket.close(), RPC_TIMEOUT_MS)
       this.#socket = socket
-      const ping = setInterval(() => send(socket, { id: 'ping', method: 'net_version' }), PING_MS)
+      let pingedAtMs = Number.NEGATIVE_INFINITY
+      const ping = setInterval(() => {
+        if (this.#socket !== socket) clearInterval(ping)
+        else if (this.#heardAtMs < pingedAtMs) this.#drop(socket)
+        else {
+          pingedAtMs = performance.now()
+          send(socket, { id: 'ping', method: 'net_version' })
+        }
+      }, PING_MS)
       ping.unref()
       socket.addEventListener('open', () => {
         clearTimeout(timer)

@@ -173,11 +173,18 @@ export async function bookMove(
   const rival = await findRival(tx, chain, move)
   const paid = await findPaid(secrets, tx, move, rival)
   const replacementSet = await placeOf(tx, move, rival, paid)
-  const booked = { asset, paid: paid.map(({ id }) => id), feeAtoms, lossAtoms: 0n, movedAtoms: 0n }
+  const booked = {
+    asset,
+    paid: paid.map(({ id }) => id),
+    feeAtoms,
+    lossAtoms: 0n,
+    movedAtoms: 0n,
+    gasAtoms: 0n,
+  }
   if (receiver?.is === 'gas') {
     // The worker finds it, and that what the payment counted is none of its buyer's.
     await insertMove(tx, { ...move, replacementSet }, 'gas')
-    return { ...booked, movedAtoms: valueAtoms }
+    return { ...booked, gasAtoms: valueAtoms }
   }
   await insertMove(tx, { ...move, replacementSet }, 'payout')
   if (replacementSet === txid) await insertPaid(tx, move, paid)
@@ -196,7 +203,7 @@ export async function bookMove(
 async function findPaid(
   secrets: Gateway['secrets'],
   tx: Tx,
-  { chain, asset, valueAtoms, receiver, timeMs }: Move,
+  { chain, txid, asset, valueAtoms, receiver, timeMs }: Move,
   rival: Rival | null,
 ): Promise<readonly OpenWithdrawal[]> {
   if (receiver?.is !== 'stranger') return []
@@ -212,8 +219,13 @@ async function findPaid(
   }
   // Nobody pays what is asked for later; blocks are dated in whole seconds.
   const isEarlier = ({ createdAt }: OpenWithdrawal) => createdAt.getTime() < timeMs + SECOND_MS
-  const unsigned = await lockPayable(tx, chain, null)
-  return unsigned.filter((withdrawal) => isEarlier(withdrawal) && isPaid(withdrawal)).slice(0, 1)
+  const alike = (await lockPayable(tx, chain, null)).filter((each) => isEarlier(each) && isPaid(each))
+  if (alike.length > 1)
+    throw conflict(
+      'spend_unclear',
+      `transaction ${txid} may have paid any of ${alike.length} withdrawals that wait: cancel or pay the others first`,
+    )
+  return alike
 }
 
 /**

@@ -63,6 +63,7 @@ export async function bookSpend(
       feeAtoms: payout.feeAtoms,
       lossAtoms,
       movedAtoms: 0n,
+      gasAtoms: 0n,
     }
   })
 }

@@ -15,6 +15,8 @@ export interface BookedSpend {
   readonly lossAtoms: bigint
   /** Chains with accounts: what it moved to another address of the gateway's own. */
   readonly movedAtoms: bigint
+  /** Chains with accounts: ether that it brought to the address of a payment. */
+  readonly gasAtoms: bigint
 }
 
 interface Spend {

@@ -4,7 +4,7 @@
  */
 import type { ChainPort, FeeRates } from '../../chains/chain.ts'
 import { type ChainName, networkOfChain } from '../../core/assets.ts'
-import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { findFeeRates, storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../../treasury/fees.ts'
 import { raiseNonce, storeBalances } from '../../treasury/senders.sql.ts'
 import { listSweptAddresses } from '../../treasury/sweeps.sql.ts'
@@ -19,7 +19,7 @@ export async function refreshFeeRates(gateway: Gateway, port: ChainPort): Promis
   if (rates) {
     gateway.concerns?.delete(`fees ${chain}`)
     await storeFeeRates(gateway.db, chain, rates)
-  } else
+  } else if ((await findFeeRates(gateway.db, chain)) === null)
     gateway.concerns?.set(
       `fees ${chain}`,
       `the node of ${chain} has no estimate of fees: withdrawals wait until it has watched some hours of blocks`,

@@ -2,7 +2,6 @@ import { nativeAsset } from '../../../src/core/assets.ts'
 import type * as real from '../../../src/treasury/needed-gas.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { run } from './tables.ts'
-import { isUnsweptCapital } from './unexpected-deposits.sql.ts'
 
 export const sumOpenFees: typeof real.sumOpenFees = (db, chain, asset) =>
   run(db, (tables) => {
@@ -24,10 +23,6 @@ export const countGasNeeded: typeof real.countGasNeeded = (db) =>
         tables.deposits,
         ([key, { booked, asset }]) => booked && !tables.sweptBy.has(key) && isIt(asset),
       )
-      const unexpected = count(
-        tables.unexpectedDeposits.values(),
-        (row) => isIt(row.asset) && isUnsweptCapital(tables, row),
-      )
       const planned = count(
         tables.sweeps.values(),
         ({ asset, status }) => isIt(asset) && ['planned', 'funding', 'funded'].includes(status),
@@ -37,7 +32,7 @@ export const countGasNeeded: typeof real.countGasNeeded = (db) =>
         ({ id, asset, status }) => isIt(asset) && status === 'requested' && !tables.payouts.has(id),
       )
       const owed = count(tables.balances, ([key, atoms]) => isIt(key.split(' ')[1]) && atoms > 0n)
-      return { sweeps: BigInt(unswept + unexpected + planned), payouts: BigInt(payouts), isOwed: owed > 0 }
+      return { sweeps: BigInt(unswept + planned), payouts: BigInt(payouts), isOwed: owed > 0 }
     }
     return {
       ether: toMove((asset) => asset === 'ETH'),
