@@ -68,18 +68,20 @@ export const UNSWEPT_CAPITAL = `address is not null and sweep is null
   and block_height <= (select c.capital_height from chains c where c.chain = $1)`
 
 /**
- * Booked capital at addresses for deposits, the hot wallet of which has nothing yet: what no sweep took, or one whose block is
- * not deep enough or was lost. What a reorganisation took for good is nowhere, and counts as well.
+ * Booked capital that the hot wallet does not have. At addresses for deposits: what no sweep took, or one whose block is not deep
+ * enough or was lost. And what is in no block any more, wherever it was: a reorganisation took it, or it turned out to be our own
+ * transaction that brought it, as after a restore.
  */
 export async function sumCapitalOutside(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(r.atoms), 0) as atoms from unexpected_deposits r
-     where r.chain = $1 and r.asset = $2 and r.address is not null
+     where r.chain = $1 and r.asset = $2
        and exists (select from journal_entries j where j.account_id = $3
          and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
-       and not exists (select from sweeps s where s.chain = r.chain and s.id = r.sweep and s.status = 'done'
-         and not exists (select from signed_transactions t
-           where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')}))`,
+       and (r.block_height is null or r.address is not null
+         and not exists (select from sweeps s where s.chain = r.chain and s.id = r.sweep and s.status = 'done'
+           and not exists (select from signed_transactions t
+             where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')})))`,
     [chain, asset, GATEWAY],
   )
   return rows[0]?.atoms ?? 0n

@@ -20,7 +20,7 @@ export const insertUser = (
 export const findUser = (db: Queryable, id: UserId): Promise<User | null> =>
   firstRow(db, `select ${COLUMNS} from users u where u.id = $1`, [id])
 
-/** Until the transaction ends, nobody else changes what he signs in with who locks too. */
+/** Until the transaction ends, nobody else who locks him too changes what he signs in with, or asks for it. */
 export async function lockUser(tx: Tx, id: UserId): Promise<void> {
   await tx.query('select from users where id = $1 for no key update', [id])
 }

@@ -7,7 +7,7 @@ import { queueMailToUser } from '../../mails/mails.sql.ts'
 import { countAttempt } from '../../users/attempts.sql.ts'
 import { askedResetDraft, countResets } from '../../users/invitations.sql.ts'
 import { readEmail } from '../../users/user.ts'
-import { findUserByEmail } from '../../users/users.sql.ts'
+import { findUserByEmail, lockUser } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { handOver } from './hand-over.ts'
 import { type Place, recordActOf } from './person.ts'
@@ -52,6 +52,8 @@ async function mailReset(gateway: Gateway, email: string, place: Place): Promise
   await gateway.db.transaction(async (tx) => {
     const user = await findUserByEmail(tx, email)
     if (!user || user.disabledAt) return
+    // One after the other, or each would count without the other.
+    await lockUser(tx, user.id)
     // Whoever asks may be a stranger: a link that is under way stays good, and the next ones wait until some are over.
     if ((await countResets(tx, user.id)) >= OPEN_RESETS_MAX) return
     await handOver(gateway, tx, askedResetDraft(user.id), { email: user.email, merchant: null, by: null })

@@ -16,6 +16,7 @@ import { formatAmount } from '../../core/money.ts'
 import { walletAtoms } from '../../ledger/own-sums.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { forgetUnexpectedDepositsOf } from '../../treasury/unexpected-deposits.sql.ts'
 import type { OwnKind } from '../../withdrawals/withdrawal.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { readOwnBalances, requestOwnPayout } from './request-own-payout.ts'
@@ -174,6 +175,24 @@ test('capital comes back as far as what merchants have, losses and gas leave it'
   const after = await balance()
   assert.ok(walletAtoms(after) >= after.owed)
   await story.proveBooks()
+})
+
+test('capital that turns out to be what we sent ourselves is not paid out: merchants have the coins', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  const { balance, take } = taking(story, 'sim-ethereum', 'USDC')
+  const hot = story.signer.vault.get('sim-ethereum')?.hotWallet ?? assert.fail()
+  const txKey = await story.storage.change((store) =>
+    mint(store, { lookup: hot.lookup, asset: 'USDC', atoms: 7_000_000n }),
+  )
+  await story.mine(12)
+  await story.look()
+  await story.turn()
+  const given = (await balance()).payable.capital
+  assert.equal(given, 7_000_000n)
+  await story.gateway.db.transaction((tx) => forgetUnexpectedDepositsOf(tx, 'sim-ethereum', txKey))
+  const { capital, payable, keptAtoms } = await balance()
+  assert.deepEqual([capital, payable.capital, keptAtoms], [7_000_000n, 0n, 7_000_000n])
+  await assert.rejects(take('capital', 1_000_000n), { reason: 'insufficient_balance' })
 })
 
 test('ether stays for the gas of what merchants have in tokens', async () => {

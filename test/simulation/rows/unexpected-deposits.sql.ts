@@ -46,7 +46,9 @@ export const sumCapitalOutside: typeof real.sumCapitalOutside = (db, _chain, ass
   run(db, (tables) =>
     [...tables.unexpectedDeposits.values()]
       .filter((row) => {
-        if (row.asset !== asset || row.address === null || !isBooked(tables, row)) return false
+        if (row.asset !== asset || !isBooked(tables, row)) return false
+        if (row.blockHeight === null) return true
+        if (row.address === null) return false
         const sweep = row.sweep === null ? null : existing(tables.sweeps, row.sweep)
         const isOver = [...tables.signed.values()].every(
           ({ replacementSet, status }) => replacementSet !== sweep?.replacementSet || !isOpen(status),
