@@ -45,12 +45,9 @@ export interface Cause {
 export const showCause = ({ kind, subjectId, number }: Cause): string => `${kind} ${subjectId} ${number}`
 
 export interface JournalEntry {
-  /** The merchant concerned, or {@link GATEWAY} for what concerns the gateway alone. */
+  /** The merchant concerned, or `GATEWAY` for what concerns the gateway alone. */
   readonly accountId: AccountId
   readonly chain: ChainName
   readonly cause: Cause
   readonly transfers: readonly Transfer[]
 }
-
-/** Owner of entries that concern no merchant: operator capital, sweeping gas. */
-export const GATEWAY = '00000000-0000-0000-0000-000000000000' as AccountId

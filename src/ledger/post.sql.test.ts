@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { testDatabase } from '../../test/database.ts'
 import { testAccount, testCause } from '../../test/gateway.ts'
 import type { Asset, ChainName } from '../core/assets.ts'
+import { GATEWAY } from '../core/gateway-account.ts'
 import type { AccountId } from '../core/ids.ts'
 import { together } from '../db/together.ts'
 import {
-  GATEWAY,
   type JournalEntry,
   type LedgerAccount,
   MERCHANT_ACCOUNTS,

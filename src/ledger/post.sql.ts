@@ -1,6 +1,8 @@
 /** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
+
 import type { Asset, ChainName } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
+import { GATEWAY } from '../core/gateway-account.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
@@ -8,7 +10,6 @@ import { doFirst, doLast, runRows } from '../db/together.ts'
 import {
   type Cause,
   type EntryKind,
-  GATEWAY,
   type JournalEntry,
   type LedgerAccount,
   MERCHANT_ACCOUNTS,

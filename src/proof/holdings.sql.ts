@@ -3,9 +3,9 @@
  * can begin where an earlier one ended, so that a block costs what it brought and not what ever was.
  */
 import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
+import { GATEWAY } from '../core/gateway-account.ts'
 import type { Queryable } from '../db/database.ts'
 import { allRows } from '../db/rows.ts'
-import { GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
 
 export type Sums = Map<Asset, bigint>

@@ -3,9 +3,10 @@
  * do not. They read whole tables: a proof for now and then, not for every block.
  */
 import { type Asset, CHAINS, type ChainName } from '../core/assets.ts'
+import { GATEWAY } from '../core/gateway-account.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { ENTRY_KINDS, GATEWAY } from '../ledger/chart-of-accounts.ts'
+import { ENTRY_KINDS } from '../ledger/chart-of-accounts.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
 import { SWEPT_UNLIKE } from './swept.sql.ts'

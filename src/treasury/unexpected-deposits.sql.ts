@@ -4,12 +4,10 @@
  * accounts blocks are noted here; on chains with outputs `utxos` shows it.
  */
 import type { Asset, ChainName } from '../core/assets.ts'
+import { GATEWAY } from '../core/gateway-account.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, firstRow } from '../db/rows.ts'
 import { openSql } from './signed-transaction.ts'
-
-/** Whose entries book capital. */
-const GATEWAY = '00000000-0000-0000-0000-000000000000'
 
 /**
  * To be called in the transaction that moves the cursor past the block. Reading it again changes nothing; what a reorganisation

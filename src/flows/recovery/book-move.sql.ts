@@ -3,6 +3,7 @@ import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { anyRow, firstRow } from '../../db/rows.ts'
 import type { SignedStatus } from '../../treasury/signed-transaction.ts'
+import type { FoundPayout } from './book-spend.sql.ts'
 
 export interface OwnAddress {
   readonly address: string
@@ -66,14 +67,7 @@ export const lockArrival = (
     [chain, of.txid, of.index, of.asset, of.atoms, of.height],
   )
 
-export interface FoundMove {
-  readonly chain: ChainName
-  readonly txid: string
-  /** The replacement set that it belongs to; its own txid when it opens one. */
-  readonly replacementSet: string
-  readonly asset: Asset
-  readonly valueAtoms: bigint
-  readonly feeAtoms: bigint
+export interface FoundMove extends Omit<FoundPayout, 'height'> {
   readonly sender: string
   readonly nonce: bigint
   readonly reverted: boolean

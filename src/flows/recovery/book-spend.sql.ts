@@ -1,9 +1,9 @@
 /** What a transaction that nobody remembers took of our UTXOs, and the withdrawals that it may have paid. */
 import type { Asset, ChainName } from '../../core/assets.ts'
+import { GATEWAY } from '../../core/gateway-account.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { arraysOf } from '../../db/row-statements.ts'
 import { allRows, firstRow } from '../../db/rows.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 

@@ -1,10 +1,10 @@
 /** What booking a spend has to say to the operator, and its entry: what left us and no withdrawal asked for. */
 import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
 import { conflict, notFound, type Refusal } from '../../core/errors.ts'
+import { GATEWAY } from '../../core/gateway-account.ts'
 import type { WithdrawalId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
 
 export interface BookedSpend {

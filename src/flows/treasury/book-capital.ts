@@ -1,6 +1,6 @@
 /** Coins that the operator sent to the hot wallet from outside: wallet to capital, once they are deep enough. */
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
+import { GATEWAY } from '../../core/gateway-account.ts'
 import { post } from '../../ledger/post.sql.ts'
 import {
   endCapitalSearch,

@@ -1,7 +1,7 @@
 /** The network's fee of what we send: the gateway's cost. */
 import { nativeAsset } from '../../core/assets.ts'
+import { GATEWAY } from '../../core/gateway-account.ts'
 import type { Tx } from '../../db/database.ts'
-import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { end, markFeeBooked, type SetMember } from '../../treasury/signed-transactions.sql.ts'
 

@@ -1,10 +1,6 @@
 import { invariant } from '../../../src/core/errors.ts'
-import {
-  GATEWAY,
-  type LedgerAccount,
-  MERCHANT_ACCOUNTS,
-  showCause,
-} from '../../../src/ledger/chart-of-accounts.ts'
+import { GATEWAY } from '../../../src/core/gateway-account.ts'
+import { type LedgerAccount, MERCHANT_ACCOUNTS, showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/ledger/post.sql.ts'
 import { run, Violation } from './tables.ts'
 

@@ -1,4 +1,4 @@
-import { GATEWAY } from '../../../src/ledger/chart-of-accounts.ts'
+import { GATEWAY } from '../../../src/core/gateway-account.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import type * as real from '../../../src/treasury/unexpected-deposits.sql.ts'
 import { DEPOSIT_BRANCH } from '../../../src/wallets/derivation.ts'
