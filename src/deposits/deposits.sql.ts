@@ -129,7 +129,7 @@ export async function markMempoolPresence(
      where chain = $1 and tx_key = any($2) and block_height is null
        and (missing_since is not null or status in ('reorganised', 'dropped'))
        and not exists (select from deposits o where o.chain = d.chain and o.tx_key = d.tx_key and o.output_index = d.output_index
-         and o.id <> d.id and (${presentSql('o')} or o.id > d.id))
+         and o.id <> d.id and (${presentSql('o')} or o.id > d.id) offset 0)
      returning account_id as "accountId", payment_id as "paymentId"`,
     [chain, present],
   )

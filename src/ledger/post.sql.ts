@@ -158,7 +158,8 @@ export async function sumLoss(
   await doFirst(db, writeTransfers)
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(case when t.debit = 'loss' then t.amount_atoms else -t.amount_atoms end), 0) as atoms
-     from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+     from journal_entries j cross join lateral (
+       select * from transfers own where own.account_id = j.account_id and own.entry_id = j.id offset 0) t
      where j.account_id = $1 and j.kind = any($2) and j.subject_id = any($3) and t.asset = $4 and 'loss' in (t.debit, t.credit)`,
     [accountId, kinds, subjectIds, asset],
   )

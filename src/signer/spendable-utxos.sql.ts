@@ -3,6 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
+import { ADDRESS_OF_UTXO } from '../treasury/address-of-utxo.ts'
 import { comingSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 
@@ -32,7 +33,7 @@ export const listSpendable = (
     db,
     `select ${COLUMNS}
      from utxos c
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     ${ADDRESS_OF_UTXO}
      join chains v on v.chain = c.chain
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
        and v.tip_height - c.block_height + 1 >= case
@@ -49,8 +50,8 @@ export async function sumExpectedChange(db: Queryable, chain: ChainName, series:
     `select coalesce(sum(c.atoms), 0) as atoms from signed_transactions t
      join utxos c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
        and c.reserved_by is null
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup and a.series = $2
-     where t.chain = $1 and t.block_height is null and ${comingSql('t')}`,
+     ${ADDRESS_OF_UTXO}
+     where t.chain = $1 and a.series = $2 and t.block_height is null and ${comingSql('t')}`,
     [chain, series],
   )
   return rows[0]?.atoms ?? 0n
@@ -67,7 +68,7 @@ export const listUtxos = (
     `select ${COLUMNS}
      from unnest($3::text[], $4::integer[]) with ordinality as outpoint (txid, output_index, number)
      join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     ${ADDRESS_OF_UTXO}
      where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by outpoint.number`,
     [of.chain, of.series, ...arraysOf(outpoints, 'txid', 'index'), of.replacementSet],
   )

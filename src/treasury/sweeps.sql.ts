@@ -201,7 +201,8 @@ export async function recordSwept(
   await tx.query(
     `insert into sweeps (chain, id, address, series, position, asset, atoms, status, way, replacement_set)
      select $1, gen_random_uuid(), a.address, a.series, a.position, w.asset, w.atoms, 'sweeping', 'batch', $3
-     from swept_tokens w join addresses a on a.chain = w.chain and a.address = w.address
+     from swept_tokens w cross join lateral (
+       select * from addresses own where own.chain = w.chain and own.lookup = decode(substr(w.address, 3), 'hex') offset 0) a
      where w.chain = $1 and w.txid = $2 and not exists (select from sweeps s
        where s.chain = $1 and s.replacement_set = $3 and s.address = w.address and s.asset = w.asset)
      on conflict do nothing`,
@@ -303,7 +304,7 @@ export const listUnminedSweeps = (
        and (n.status = 'refused' or n.status <> 'placed' and n.created_at < now() - interval '1 hour')
        and not exists (select from signed_transactions t
          where t.chain = $1 and t.replacement_set = o.txid and t.block_height is not null)
-       and not exists (select from deposits d where d.chain = $1 and d.sweep = x.id and d.block_height is null)
+       and not exists (select from deposits d where d.chain = $1 and d.sweep = x.id and d.block_height is null offset 0)
        and ${ETHER_OF_ADDRESS} > $2 * n.fee_atoms
      order by o.created_at, o.txid limit $3`,
     [chain, of.timesFee, of.limit],

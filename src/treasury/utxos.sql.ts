@@ -6,6 +6,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { countRows } from '../db/rows.ts'
+import { ADDRESS_OF_UTXO } from './address-of-utxo.ts'
 import { comingSql } from './signed-transaction.ts'
 
 /** A block as far as UTXOs go; `Block` of the chain port fits. */
@@ -102,18 +103,19 @@ export const recordFoundUtxos = (
     readonly lookup: Uint8Array
     readonly atoms: bigint
     readonly height: number
+    readonly isCoinbase: boolean
   }[],
 ): Promise<number> =>
   countRows(
     tx,
-    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
-     select $1::text, * from unnest($2::text[], $3::integer[], $4::bytea[], $5::numeric[], $6::bigint[])
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height, is_coinbase)
+     select $1::text, * from unnest($2::text[], $3::integer[], $4::bytea[], $5::numeric[], $6::bigint[], $7::boolean[])
      on conflict do nothing`,
     [
       chain,
       ...arraysOf(utxos, 'txid', 'index'),
       utxos.map((utxo) => Buffer.from(utxo.lookup)),
-      ...arraysOf(utxos, 'atoms', 'height'),
+      ...arraysOf(utxos, 'atoms', 'height', 'isCoinbase'),
     ],
   )
 
@@ -130,7 +132,7 @@ export async function listUtxoAtoms(
   of: { readonly chain: ChainName; readonly series: string; readonly least: bigint; readonly limit: number },
 ): Promise<bigint[]> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select c.atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+    `select c.atoms from utxos c ${ADDRESS_OF_UTXO}
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and c.atoms >= $3 and ${IS_OR_COMES}
      order by c.atoms desc limit $4`,
     [of.chain, of.series, of.least, of.limit],
@@ -144,7 +146,7 @@ export async function sumUtxos(
   of: { readonly chain: ChainName; readonly series: string },
 ): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(c.atoms), 0) as atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+    `select coalesce(sum(c.atoms), 0) as atoms from utxos c ${ADDRESS_OF_UTXO}
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and ${IS_OR_COMES}`,
     [of.chain, of.series],
   )
