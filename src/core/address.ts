@@ -46,6 +46,13 @@ export function readAddress(network: Network, mode: NetworkMode, address: string
   return segwitScript(forms.hrp, address) ?? base58Script(forms, address)
 }
 
+/** Longer than any address in base58, whose capitals count; those in bech32 are. */
+export const BECH32_LENGTH_MIN = 42
+
+/** The one spelling that all of an address fold into: those of EVM addresses and of bech32 differ in nothing but case. */
+export const foldedAddress = (network: Network, address: string): string =>
+  network === 'ethereum' || address.length >= BECH32_LENGTH_MIN ? address.toLowerCase() : address
+
 /**
  * Version 0 in bech32 with 20 or 32 bytes (BIP-141, BIP-173), version 1 in bech32m with 32 (BIP-341, BIP-350).
  * Later versions are spendable by anybody until a soft fork says otherwise: not taken.

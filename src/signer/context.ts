@@ -24,7 +24,7 @@ import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
 import { type ChangeAddress, type Placing, paidOf, place, restoreSet } from './place.ts'
 import { spanTooShort } from './policy.ts'
-import { nextNonce, type Requested } from './requests.sql.ts'
+import { listGatheredFor, nextNonce, type Requested } from './requests.sql.ts'
 import type { Vault } from './vault.ts'
 
 export interface Signer {
@@ -146,16 +146,21 @@ export const unmark = (signer: Signer, paid: readonly PaidWithdrawal[]): Promise
 const SIGNING_SECONDS_MAX = 60
 
 /**
- * Withdrawals that were to be signed for, and of which the journal knows nothing, may be cancelled again. To be called when
- * nothing in the journal is pending.
+ * Withdrawals that were to be signed for, and of which the journal knows nothing, may be cancelled again; but for those that UTXOs
+ * were gathered for, which the gateway would pay for alone. To be called when nothing in the journal is pending.
  *
  * @param isFirst - Since this process began: then what it marked before is as good as old.
  */
 export async function clearMarks(signer: Signer, isFirst: boolean): Promise<void> {
   const marked = await listSigning(signer.db, [...signer.vault.keys()], isFirst ? 0 : SIGNING_SECONDS_MAX)
+  const gathered = new Set((await listGatheredFor(signer.db, marked)).map(nameOf))
   const unknown: Withdrawal[] = []
   for (const withdrawal of marked)
-    if ((await signer.journal.payingFor(nameOf(withdrawal))).length === 0) unknown.push(withdrawal)
+    if (
+      !gathered.has(nameOf(withdrawal)) &&
+      (await signer.journal.payingFor(nameOf(withdrawal))).length === 0
+    )
+      unknown.push(withdrawal)
   await unmark(signer, unknown)
 }
 
@@ -256,6 +261,8 @@ export async function cancelWanted(signer: Signer, chain: ChainName): Promise<vo
 
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await signer.approvals.forget(request)
+  // What its mark is left for: nothing is being signed.
+  await unmark(signer, await listGatheredFor(signer.db, [request]))
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
   if (reason === NOT_APPROVED) await expireRequestOf(signer.db, request)

@@ -11,13 +11,15 @@ import {
   feeAt,
   feeMost,
   payoutVbytes,
+  sumsOf,
   UTXOS_PER_WITHDRAWAL_MAX,
   utxosToPay,
   worthOf,
 } from '../treasury/payout-cost.ts'
 import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { commit, keepWaiting, type Signer } from './context.ts'
+import { markSigning } from '../withdrawals/withdrawals.sql.ts'
+import { commit, journalAndPlace, mayBeJournaled, type Signer, unmark, whileMarked } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
 import { isIdle, nextChangePosition, type Requested } from './requests.sql.ts'
@@ -33,50 +35,74 @@ const UTXOS_ENOUGH = 200
 const LEFT_FOR_PAYOUTS = 50
 const CONSOLIDATION_PAUSE_MS = MINUTE_MS
 
+/** What may be gathered now, whichever withdrawal it is for. */
+export interface Gatherable {
+  readonly keys: ChainKeys
+  readonly rate: bigint
+  /** Of the change. */
+  readonly position: bigint
+  /** Worth spending, the largest first, and added up. */
+  readonly utxos: readonly OwnedUtxo[]
+  readonly sums: readonly bigint[]
+  /** Change that no block shows yet. */
+  readonly comingAtoms: bigint
+}
+
+export async function readGatherable(
+  signer: Signer,
+  keys: ChainKeys,
+  rate: bigint,
+  position: bigint,
+): Promise<Gatherable> {
+  const utxos = await spendable(signer, keys, UTXOS_PER_WITHDRAWAL_MAX, rate)
+  const comingAtoms = await sumExpectedChange(signer.db, keys.chain, keys.series)
+  return { keys, rate, position, utxos, sums: sumsOf(utxos.map(({ atoms }) => atoms)), comingAtoms }
+}
+
+/**
+ * `signed`; `needless`, since what is there or comes suffices, or all of it does not; `dear`, out of proportion to the withdrawal;
+ * `blocked`, by a limit or by somebody who took what it needs: so it would be for any other withdrawal.
+ */
+export type Gathering = 'signed' | 'needless' | 'dear' | 'blocked'
+
 /**
  * Gathers the largest UTXOs for a withdrawal that no single transaction can pay. What was gathered is there once a block holds
- * it; until then more is gathered only if that will not suffice.
- *
- * @returns Whether something was signed.
+ * it; until then more is gathered only if that will not suffice. It was charged for this: the mark that keeps it from being cancelled
+ * stays until that block is deep ({@link clearMarks}).
  */
 export async function gatherFor(
   signer: Signer,
-  keys: ChainKeys,
+  gatherable: Gatherable,
   { request, script }: { readonly request: Requested; readonly script: Uint8Array },
-  rate: bigint,
-  position: bigint,
-): Promise<boolean> {
-  const { chain } = keys
-  const utxos = await spendable(signer, keys, UTXOS_PER_WITHDRAWAL_MAX, rate)
-  const coming = await sumExpectedChange(signer.db, chain, keys.series)
+): Promise<Gathering> {
+  const { keys, rate, position, utxos, sums, comingAtoms } = gatherable
   const need = request.netAtoms + feeAt(rate, payoutVbytes(INPUTS_MAX, script.length))
-  const atoms = utxos.map((utxo) => utxo.atoms)
-  const atOnce = utxos.slice(0, INPUTS_MAX)
-  if (worthOf(atoms.slice(0, INPUTS_MAX), rate) + coming >= need || worthOf(atoms, rate) + coming < need)
-    return false
-  const fees = feeAt(rate, payoutVbytes(utxosToPay(atoms, need) ?? atoms.length, script.length))
-  if (fees > feeMost(request.networkFeeAtoms, request.netAtoms)) {
-    await keepWaiting(
-      signer,
-      request,
-      'network_fee',
-      'the UTXOs that could pay it are too small for the fees now',
-    )
-    return false
-  }
-  return consolidate(signer, keys, atOnce, rate, position)
+  const [atOnce, all] = [worthOf(sums.slice(0, INPUTS_MAX), rate), worthOf(sums, rate)]
+  if (atOnce + comingAtoms >= need || all + comingAtoms < need) return 'needless'
+  const fees = feeAt(rate, payoutVbytes(utxosToPay(sums, need) ?? sums.length, script.length))
+  if (fees > feeMost(request.networkFeeAtoms, request.netAtoms)) return 'dear'
+  const planned = await planConsolidation(signer, keys, utxos.slice(0, INPUTS_MAX), rate, position)
+  if (!planned) return 'blocked'
+  const entry = await whileMarked(signer, [request], async () => {
+    const [marked] = await signer.db.transaction((tx) => markSigning(tx, [request]))
+    return marked && (await mayBeJournaled(signer, planned)) ? planned : null
+  })
+  if (!entry) return 'blocked'
+  if ((await journalAndPlace(signer, entry)) === 'placed') return 'signed'
+  await unmark(signer, [request])
+  return 'blocked'
 }
 
 const triedAtMs = new WeakMap<ChainKeys, number>()
 
 /** Whether it is time to see if a chain with outputs has much to gather; once a minute. */
 export const isConsolidationDue = (keys: ChainKeys): boolean =>
-  Date.now() - (triedAtMs.get(keys) ?? 0) >= CONSOLIDATION_PAUSE_MS
+  performance.now() - (triedAtMs.get(keys) ?? Number.NEGATIVE_INFINITY) >= CONSOLIDATION_PAUSE_MS
 
 /** Gathers the smallest UTXOs while fees are low, there are many, and nobody waits to be paid. */
 export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promise<void> {
   if (!isConsolidationDue(keys)) return
-  triedAtMs.set(keys, Date.now())
+  triedAtMs.set(keys, performance.now())
   const { chain } = keys
   const network = networkOfChain(chain)
   if (network === 'ethereum' || !(await isIdle(signer.db, chain))) return
@@ -86,8 +112,10 @@ export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promi
   const utxos = await spendable(signer, keys, UTXOS_ENOUGH + INPUTS_MAX, rate)
   if (utxos.length <= UTXOS_ENOUGH) return
   const position = await nextChangePosition(signer.db, chain, keys.series)
-  if (position !== null)
-    await consolidate(signer, keys, utxos.slice(LEFT_FOR_PAYOUTS).slice(-INPUTS_MAX), rate, position)
+  if (position === null) return
+  const smallest = utxos.slice(LEFT_FOR_PAYOUTS).slice(-INPUTS_MAX)
+  const entry = await planConsolidation(signer, keys, smallest, rate, position)
+  if (entry) await commit(signer, entry)
 }
 
 /** The largest first; none that is not worth spending. */
@@ -96,19 +124,19 @@ async function spendable(signer: Signer, keys: ChainKeys, limit: number, rate: b
   return utxos.filter(({ atoms }) => atoms >= worthSpending(rate))
 }
 
-async function consolidate(
+async function planConsolidation(
   signer: Signer,
   keys: ChainKeys,
   utxos: readonly OwnedUtxo[],
   rate: bigint,
   position: bigint,
-): Promise<boolean> {
+): Promise<SignedEntry | null> {
   const { chain } = keys
   const dustAtoms = ASSET_FACTS[nativeAsset(chain)].dustAtoms
   const selection = balance(utxos, { outputAtoms: 0n, scriptLengths: [], rateAtomsPerKvb: rate, dustAtoms })
-  if (!selection || selection.changeAtoms === 0n) return false
-  if (!(await allowsFee(signer, chain, selection.feeAtoms, 0n))) return false
-  return (await commit(signer, signConsolidation(keys, chain, selection, rate, position))) === 'placed'
+  if (!selection || selection.changeAtoms === 0n) return null
+  if (!(await allowsFee(signer, chain, selection.feeAtoms, 0n))) return null
+  return signConsolidation(keys, chain, selection, rate, position)
 }
 
 function signConsolidation(

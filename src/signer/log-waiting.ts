@@ -12,7 +12,7 @@ const unnamed = { count: 0, saidAtMs: Number.NEGATIVE_INFINITY }
 
 export function logWaiting({ log }: { log: Log }, chain: ChainName, what: string, reason: string): void {
   const key = `${chain} ${what}`
-  const seenAtMs = Date.now()
+  const seenAtMs = performance.now()
   // What left within a day changes with every payout; why something waits does not.
   const lasting = reason.replace(/\d+(\.\d+)?/g, '#')
   const before = named.get(key)

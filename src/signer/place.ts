@@ -25,6 +25,7 @@ import {
 } from '../treasury/place-signed.sql.ts'
 import {
   listNotKnownAsPaid,
+  lockIfOpen,
   raiseUsedNonce,
   restoreBatch,
   restoreDeployment,
@@ -125,6 +126,29 @@ export async function restoreSet(
   try {
     await db.transaction((tx) => restoreIn(tx, opening, entries, changeOf))
     return true
+  } catch (error) {
+    if (isTaken(error)) return false
+    throw error
+  }
+}
+
+/**
+ * What a replacement set spends, given to it again as far as the database knows it: a set that was put back before the watcher had
+ * read the blocks of its UTXOs again has none of them, and others might be paid with them.
+ *
+ * @returns Whether nothing is missing.
+ */
+export async function reserveSet(db: Database, entries: readonly SignedEntry[]): Promise<boolean> {
+  const [opening] = entries
+  if (!opening) return true
+  try {
+    return await db.transaction(async (tx) => {
+      if (!(await lockIfOpen(tx, opening))) return true
+      let isWhole = true
+      for (const entry of entries)
+        if (entry.purpose === 'outputs' && !(await takeUtxosBack(tx, entry))) isWhole = false
+      return isWhole
+    })
   } catch (error) {
     if (isTaken(error)) return false
     throw error

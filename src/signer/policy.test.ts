@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { HOUR_MS } from '../core/time.ts'
-import { allowAddress, FEE_SPANS, judgeAmount, judgeDestination, readAllowlist } from './policy.ts'
+import {
+  allowAddress,
+  disallowAddress,
+  FEE_SPANS,
+  judgeAmount,
+  judgeDestination,
+  readAllowlist,
+} from './policy.ts'
 
 test('a withdrawal beyond a limit by itself is refused, one beyond what is left of it waits', () => {
   const limits = { BTC: { tx: 10n, hour: 20n, day: 30n } }
@@ -62,6 +69,38 @@ test('an address counts after its waiting time, for its own network', async () =
   assert.equal(judge('ETH', address.toLowerCase(), HOUR_MS + 1_000), 'allow')
   assert.equal(judge('BTC', address, HOUR_MS + 1_000), 'refuse')
   assert.equal(judge('ETH', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', HOUR_MS + 1_000), 'refuse')
+})
+
+test('an address is allowed and taken off whichever way it is written; in base58 capitals count', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-allowlist-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  for (const [network, asset, address, other] of [
+    [
+      'ethereum',
+      'ETH',
+      '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+      '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+    ],
+    [
+      'bitcoin',
+      'BTC',
+      'BCRT1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KYGT080',
+      'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    ],
+  ] as const) {
+    await allowAddress(folder, network, address)
+    await allowAddress(folder, network, other)
+    const list = await readAllowlist(folder)
+    assert.deepEqual(
+      list.map((entry) => entry.address),
+      [address],
+    )
+    assert.equal(judgeDestination(list, 0, asset, other, Date.now() + 1_000).kind, 'allow')
+    assert.equal(await disallowAddress(folder, network, other), true)
+    assert.deepEqual(await readAllowlist(folder), [])
+  }
+  await allowAddress(folder, 'bitcoin', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn')
+  assert.equal(await disallowAddress(folder, 'bitcoin', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRFN'), false)
 })
 
 test('an address whose time on the allowlist can not be read waits', () => {

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { foldedAddress } from '../core/address.ts'
 import { type Asset, type Network, networkOf } from '../core/assets.ts'
 import { ifThere } from '../core/files.ts'
 import { formatCoins } from '../core/money.ts'
@@ -65,6 +66,10 @@ interface AllowedAddress {
 
 const FILE = 'allowlist.json'
 
+/** Whichever way it is written. */
+const isEntry = (entry: AllowedAddress, network: Network, address: string): boolean =>
+  entry.network === network && foldedAddress(network, entry.address) === foldedAddress(network, address)
+
 /** Addresses on the allowlist of this directory; empty when there is none. */
 export async function readAllowlist(folder: string): Promise<readonly AllowedAddress[]> {
   const text = await ifThere(readFile(join(folder, FILE), 'utf8'))
@@ -75,7 +80,7 @@ export async function readAllowlist(folder: string): Promise<readonly AllowedAdd
 export const allowAddress = (folder: string, network: Network, address: string): Promise<void> =>
   changeAlone(folder, FILE, async () => {
     const known = await readAllowlist(folder)
-    if (known.some((entry) => entry.network === network && entry.address === address)) return
+    if (known.some((entry) => isEntry(entry, network, address))) return
     await writeAllowlist(folder, [...known, { network, address, added_at: new Date().toISOString() }])
   })
 
@@ -83,7 +88,7 @@ export const allowAddress = (folder: string, network: Network, address: string):
 export const disallowAddress = (folder: string, network: Network, address: string): Promise<boolean> =>
   changeAlone(folder, FILE, async () => {
     const known = await readAllowlist(folder)
-    const kept = known.filter((entry) => entry.network !== network || entry.address !== address)
+    const kept = known.filter((entry) => !isEntry(entry, network, address))
     if (kept.length === known.length) return false
     await writeAllowlist(folder, kept)
     return true
@@ -99,13 +104,7 @@ export function judgeDestination(
   destination: string,
   now: number,
 ): Verdict {
-  const entry = allowlist.find(
-    ({ network, address }) =>
-      network === networkOf(asset) &&
-      (network === 'ethereum'
-        ? address.toLowerCase() === destination.toLowerCase()
-        : address === destination),
-  )
+  const entry = allowlist.find((each) => isEntry(each, networkOf(asset), destination))
   if (!entry) return { kind: 'refuse', reason: 'not_on_allowlist' }
   // A time that can not be read is no time that is over.
   if (!(Date.parse(entry.added_at) + waitMs <= now))

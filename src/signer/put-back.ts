@@ -5,9 +5,10 @@
  * nonce.
  */
 import type { ChainName } from '../core/assets.ts'
-import { listForgotten, listUnknown } from '../treasury/restore-signed.sql.ts'
+import { listForgotten, listOpenSets, listUnknown } from '../treasury/restore-signed.sql.ts'
 import { putBackSet, type Signer } from './context.ts'
 import { logWaiting } from './log-waiting.ts'
+import { reserveSet } from './place.ts'
 
 /** How many sets are compared with the database at once. */
 const COMPARED_SETS = 500
@@ -15,6 +16,7 @@ const COMPARED_SETS = 500
 /** To be called when the signer starts, and when the database began another era. @returns How many sets. */
 export async function putBackBumps(signer: Signer): Promise<number> {
   let putBack = 0
+  whole.delete(signer.journal)
   for await (const sets of pagesOf(signer.journal.bumpedSets(), () => COMPARED_SETS)) {
     const ours = sets.filter(([first]) => first && signer.vault.has(first.chain))
     for (const set of await listForgotten(signer.db, ours)) if (await putBackSet(signer, set)) putBack += 1
@@ -46,6 +48,33 @@ export async function putBackSentSets(signer: Signer, chain: ChainName): Promise
       'the database forgot it, and it cannot be put back; look into it',
     )
   }
+}
+
+/** Open sets that have all that they spend, since the journal was compared with the database. */
+const whole = new WeakMap<Signer['journal'], Map<ChainName, ReadonlySet<string>>>()
+
+/**
+ * Chains with outputs: reserves what open sets spend and a restored database had not read again when they were put back. To be called
+ * before anything new is signed. A UTXO that never comes keeps its set open, and the log says so; the node refuses what spends it.
+ */
+export async function reserveAgain(signer: Signer, chain: ChainName): Promise<void> {
+  const { db, journal } = signer
+  const sets = whole.get(journal) ?? new Map<ChainName, ReadonlySet<string>>()
+  whole.set(journal, sets)
+  const before = sets.get(chain)
+  const now = new Set<string>()
+  for (const { replacementSet } of await listOpenSets(db, chain)) {
+    if (before?.has(replacementSet) || (await reserveSet(db, await journal.placedOf(chain, replacementSet))))
+      now.add(replacementSet)
+    else
+      logWaiting(
+        signer,
+        chain,
+        replacementSet,
+        'a coin that it spends is in no block that was read, or is another transaction’s; look into it if it stays so',
+      )
+  }
+  sets.set(chain, now)
 }
 
 async function* pagesOf<Item>(items: AsyncIterable<Item>, size: () => number): AsyncGenerator<Item[]> {

@@ -65,6 +65,31 @@ test('a bumped payout that the database forgot comes back with its replacement',
   await story.proveBooks()
 })
 
+test('coins that the watcher reads again only after their payout was put back are kept for it', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { db } = story.gateway
+  await story.earn('BTC', 65_000n)
+  const { txHash } = await story.send('BTC', '0.005')
+  await story.forgetSigned()
+  const columns = 'chain, txid, output_index, lookup, atoms, block_height'
+  await db.query(`create table later as select ${columns} from utxos`)
+  await db.query('delete from utxos')
+  await signAll(story.signer)
+  await story.request('BTC', '0.003')
+  const warned: unknown[] = []
+  const log = { ...story.signer.log, warn: ({ what }: { what?: string }) => warned.push(what) }
+  for (let turn = 0; turn < 2; turn++) await signerTurn({ ...story.signer, log })
+  assert.equal(warned.filter((what) => what === txHash).length, 1)
+  await db.query(`insert into utxos (${columns}) select * from later on conflict do nothing`)
+  await signAll(story.signer)
+  const { rows: reserved } = await db.query(
+    'select distinct reserved_by as by from utxos where block_height is not null',
+  )
+  assert.deepEqual(reserved, [{ by: txHash }])
+  const { rows: signed } = await db.query('select txid from signed_transactions')
+  assert.deepEqual(signed, [{ txid: txHash }], 'nothing else was paid with them')
+})
+
 test('what can not be put back waits; its hold is never given back and nothing else is signed for it', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)

@@ -119,7 +119,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal, approval
   const keysOf = keysOfSide(scene, side)
   let failures = 0
   while (!stopping.aborted && !journal.isBroken() && !approvals.isBroken()) {
-    const startedAtMs = Date.now()
+    const startedAtMs = performance.now()
     try {
       const era = await scene.mayMove()
       if (era === null) {
@@ -130,7 +130,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal, approval
       const more = vault.size > 0 && (await signerTurn({ ...scene, journal, approvals, vault, era }))
       failures = 0
       // It rests as long as it scanned: with many that wait a scan is long.
-      if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping)
+      if (!more) await pause(Math.max(IDLE_MS, performance.now() - startedAtMs), stopping)
     } catch (error) {
       failures += 1
       log.error({ side, err: error, failures }, 'a turn of the signer failed; it goes on')
@@ -160,7 +160,7 @@ function liveKeys(
   concerns: Map<string, string>,
 ): () => Promise<Vault> {
   let vault: Vault | null = null
-  let readAt = 0
+  let readAtMs = Number.NEGATIVE_INFINITY
   let usable = config
   const open = async () =>
     vault !== null && !mayOpen(usable)
@@ -168,8 +168,8 @@ function liveKeys(
       : openVault(usable, db, openSecrets(config.secretKey, config.alsoSecretKey))
   const readKeystore = async (): Promise<Vault> => {
     const isWhole = vault !== null && vault.size === CHAINS.length
-    if (vault !== null && (isWhole || Date.now() - readAt < KEYSTORE_POLL_MS)) return vault
-    readAt = Date.now()
+    if (vault !== null && (isWhole || performance.now() - readAtMs < KEYSTORE_POLL_MS)) return vault
+    readAtMs = performance.now()
     const opened = await open().catch((error: unknown) => {
       if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
       // Test accounts go on; asking a keystore costs too much to be done again and again.

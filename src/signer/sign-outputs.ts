@@ -22,7 +22,7 @@ import {
   unmark,
   whileMarked,
 } from './context.ts'
-import { gatherFor } from './gather-utxos.ts'
+import { type Gathering, gatherFor, readGatherable } from './gather-utxos.ts'
 import {
   type Judgement,
   judgeRequest,
@@ -33,7 +33,7 @@ import {
   readLeftOnce,
 } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { type PayoutPlan, PayoutPlanner } from './plan-payout.ts'
+import { type PayoutPlan, PayoutPlanner, type Unpayable } from './plan-payout.ts'
 import { listRequested, nextChangePosition, type Requested } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
 import { inputsOf, spendableNow } from './sign-inputs.ts'
@@ -170,9 +170,30 @@ async function signBatch(signer: Signer, keys: ChainKeys, { payables, market }: 
   const outcome =
     wanted && (await signWanted(signer, planner, wanted, (plan) => signPayout(keys, plan, rate, position)))
   if (outcome) return outcome
-  for (const payable of payables) await noteUnpayable(signer, payable, planner)
-  const [first] = payables
-  return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
+  return (await gatherForOne(signer, keys, payables, planner, rate, position)) ? 'stop' : null
+}
+
+/** Gathers for the oldest that needs it and can have it, and notes why the others wait. @returns Whether something was signed. */
+async function gatherForOne(
+  signer: Signer,
+  keys: ChainKeys,
+  payables: readonly Payable[],
+  planner: PayoutPlanner<OwnedUtxo>,
+  rate: bigint,
+  position: bigint,
+): Promise<boolean> {
+  const reasons = payables.map((payable) => ({ payable, why: planner.whyNot(payable) }))
+  const gatherable = reasons.some(({ why }) => why === 'coins')
+    ? await readGatherable(signer, keys, rate, position)
+    : null
+  let last: Gathering = 'needless'
+  for (const { payable, why } of reasons) {
+    const isOver = last === 'signed' || last === 'blocked'
+    if (why === 'coins' && gatherable && !isOver) last = await gatherFor(signer, gatherable, payable)
+    if (why !== null)
+      await noteUnpayable(signer, payable, why === 'coins' && last === 'dear' ? 'proportion' : why)
+  }
+  return last === 'signed'
 }
 
 /** Marks what is to be paid, signs for what could be marked, and places it. Where nothing came into the journal, no mark stays. */
@@ -218,14 +239,7 @@ async function markPlan(
 }
 
 /** Says why it waits, or refuses what would wait for ever. */
-async function noteUnpayable(
-  signer: Signer,
-  payable: Payable,
-  planner: PayoutPlanner<OwnedUtxo>,
-): Promise<void> {
-  const { request } = payable
-  const why = planner.whyNot(payable)
-  if (why === null) return
+async function noteUnpayable(signer: Signer, { request }: Payable, why: Unpayable): Promise<void> {
   if (why === 'coins')
     return keepWaiting(signer, request, 'confirmations', 'the confirmed coins do not suffice')
   if (why === 'proportion')

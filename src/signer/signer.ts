@@ -3,7 +3,7 @@ import { hasAccounts } from '../core/assets.ts'
 import { tendApprovals } from './approvals/take-approvals.ts'
 import { cancelWanted, clearMarks, finishPlacing, readyPlaced, type Signer } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
-import { putBackBumps, putBackSentSets } from './put-back.ts'
+import { putBackBumps, putBackSentSets, reserveAgain } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
 import { signPayouts } from './sign-outputs.ts'
@@ -50,6 +50,7 @@ const compared = new WeakMap<Signer['journal'], Pick<Signer, 'vault' | 'era'>>()
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await cancelWanted(signer, keys.chain)
   await putBackSentSets(signer, keys.chain)
+  if (!hasAccounts(keys.chain)) await reserveAgain(signer, keys.chain)
   await signBumps(signer, keys)
   if (!hasAccounts(keys.chain)) {
     const more = await signPayouts(signer, keys)

@@ -14,8 +14,13 @@ export type TimeCheck = () => Promise<number | null>
 export const openTimeCheck = async (folder: string, db: Database, log: Log): Promise<TimeCheck> =>
   timeCheck(await openTimeMemory(join(folder, TIME_FILE)), db, log)
 
-export function timeCheck(memory: TimeMemory, db: Database, log: Log, now = () => Date.now()): TimeCheck {
-  let beatenAtMs = 0
+export function timeCheck(
+  memory: TimeMemory,
+  db: Database,
+  log: Log,
+  now = () => performance.now(),
+): TimeCheck {
+  let beatenAtMs = Number.NEGATIVE_INFINITY
   let said: string | null = null
   return async () => {
     const { seen } = memory

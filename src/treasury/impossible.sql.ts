@@ -35,7 +35,10 @@ export interface OverdueSet {
   readonly nonce: bigint
 }
 
-/** Those that wait for more than ten minutes, each sender's in the order of its nonces. */
+/**
+ * Those that wait for more than ten minutes, each sender's in the order of its nonces. Hot wallets come first: what they send pays
+ * withdrawals, and hundreds of sweeps, each of an address of its own, may wait for lower fees.
+ */
 export const listOverdue = (db: Queryable, chain: ChainName): Promise<OverdueSet[]> =>
   allRows(
     db,
@@ -44,7 +47,9 @@ export const listOverdue = (db: Queryable, chain: ChainName): Promise<OverdueSet
        and created_at < now() - interval '10 minutes'
        and not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
          and m.block_height is not null)
-     order by sender, nonce limit 200`,
+     order by exists (select from addresses a where a.chain = t.chain and a.branch = 1
+         and a.lookup = decode(substr(t.sender, 3), 'hex')) desc, sender, nonce
+     limit 200`,
     [chain],
   )
 

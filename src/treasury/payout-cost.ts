@@ -35,17 +35,30 @@ export function payoutVbytes(utxos: number, scriptLength: number): bigint {
 export const feeAt = (rateAtomsPerKvb: bigint, vbytes: bigint): bigint =>
   divideUpKvb(vbytes * rateAtomsPerKvb)
 
-/** How many UTXOs, worth spending and the largest first, pay an amount fees included; null when they do not suffice. */
-export function utxosToPay(atoms: readonly bigint[], amount: bigint): number | null {
-  if ((atoms[0] ?? 0n) >= amount) return 1
+/** What the first of some UTXOs holds, the first two, and so on. */
+export function sumsOf(atoms: readonly bigint[]): bigint[] {
   let sum = 0n
-  for (const [index, each] of atoms.entries()) {
+  return atoms.map((each) => {
     sum += each
-    if (sum >= amount) return index + 1
+    return sum
+  })
+}
+
+/**
+ * How many UTXOs pay an amount fees included; null when they do not suffice. Halved, for each line of a batch asks.
+ *
+ * @param sums - Of those that are worth spending, the largest first, as {@link sumsOf} adds them up.
+ */
+export function utxosToPay(sums: readonly bigint[], amount: bigint): number | null {
+  let [low, high] = [0, sums.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sums[middle] ?? 0n) < amount) low = middle + 1
+    else high = middle
   }
-  return null
+  return low < sums.length ? low + 1 : null
 }
 
 /** What UTXOs bring after what spending them costs. */
-export const worthOf = (atoms: readonly bigint[], rateAtomsPerKvb: bigint): bigint =>
-  atoms.reduce((sum, each) => sum + each, 0n) - BigInt(atoms.length) * inputFee(rateAtomsPerKvb)
+export const worthOf = (sums: readonly bigint[], rateAtomsPerKvb: bigint): bigint =>
+  (sums.at(-1) ?? 0n) - BigInt(sums.length) * inputFee(rateAtomsPerKvb)

@@ -2,8 +2,10 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { Taken } from './place-signed.sql.ts'
 import type { BatchEntry, DeployEntry, OutputsEntry, SignedEntry, SweepEntry } from './signed-entry.ts'
+import { openSql } from './signed-transaction.ts'
 
 /** Those of the transactions that the database does not know. */
 export async function listUnknown(
@@ -46,24 +48,52 @@ export async function raiseUsedNonce(
   ])
 }
 
-/** Its UTXOs, spent ones too: the chain may have taken it long ago. Another set's are not given to it. */
+/**
+ * Its UTXOs, spent ones too: the chain may have taken it long ago. Another set's are not given to it.
+ *
+ * @returns Whether all of them are there: what the watcher has not read again yet is not.
+ */
 export async function takeUtxosBack(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,
-): Promise<void> {
+): Promise<boolean> {
   const outpoints = arraysOf(spends, 'txid', 'index')
-  const { rowCount: taken } = await tx.query(
-    `select from utxos c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
-     where c.chain = $1 and c.reserved_by <> $2 limit 1`,
-    [chain, replacementSet, ...outpoints],
+  const { rows } = await tx.query<{ by: string | null }>(
+    `select c.reserved_by as by from utxos c
+     join unnest($2::text[], $3::integer[]) as spent (txid, output_index) using (txid, output_index) where c.chain = $1`,
+    [chain, ...outpoints],
   )
-  if (taken > 0) throw new Taken()
+  if (rows.some(({ by }) => by !== null && by !== replacementSet)) throw new Taken()
+  const isWhole = rows.length === spends.length
+  if (rows.every(({ by }) => by !== null)) return isWhole
   await tx.query(
     `update utxos c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
      from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
      where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
     [chain, replacementSet, ...outpoints, txid],
   )
+  return isWhole
+}
+
+/** Replacement sets that may still enter a chain, or whose block is not deep. */
+export const listOpenSets = (db: Queryable, chain: ChainName): Promise<{ replacementSet: string }[]> =>
+  allRows(
+    db,
+    `select distinct replacement_set as "replacementSet" from signed_transactions t where chain = $1 and ${openSql('t')}`,
+    [chain],
+  )
+
+/** Locks a replacement set in the order of its txids. @returns Whether none of it has ended. */
+export async function lockIfOpen(
+  tx: Tx,
+  { chain, replacementSet }: Pick<SignedEntry, 'chain' | 'replacementSet'>,
+): Promise<boolean> {
+  const { rows } = await tx.query<{ is_open: boolean }>(
+    `select ${openSql('t')} as is_open from signed_transactions t where chain = $1 and replacement_set = $2
+     order by txid for update`,
+    [chain, replacementSet],
+  )
+  return rows.every((row) => row.is_open)
 }
 
 /** Blocks up to our tip hold it where they spend its UTXOs, or do not hold it. */

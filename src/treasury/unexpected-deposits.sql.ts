@@ -7,6 +7,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { GATEWAY } from '../core/gateway-account.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, firstRow } from '../db/rows.ts'
+import { ADDRESS_OF_UTXO } from './address-of-utxo.ts'
 import { openSql } from './signed-transaction.ts'
 
 /**
@@ -66,20 +67,25 @@ export const UNSWEPT_CAPITAL = `address is not null and sweep is null
   and block_height <= (select c.capital_height from chains c where c.chain = $1)`
 
 /**
- * Booked capital that the hot wallet does not have. At addresses for deposits: what no sweep took, or one whose block is not deep
- * enough or was lost. And what is in no block any more, wherever it was: a reorganisation took it, or it turned out to be our own
- * transaction that brought it, as after a restore.
+ * Booked capital that the wallet does not have. At addresses for deposits: what no sweep took, or one whose block is not deep
+ * enough or was lost; on chains with outputs nothing is swept. And what is in no block any more, wherever it was: a reorganisation
+ * took it, or it turned out to be our own transaction that brought it, as after a restore.
  */
 export async function sumCapitalOutside(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(r.atoms), 0) as atoms from unexpected_deposits r
-     where r.chain = $1 and r.asset = $2
-       and exists (select from journal_entries j where j.account_id = $3
-         and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
-       and (r.block_height is null or r.address is not null
-         and not exists (select from sweeps s where s.chain = r.chain and s.id = r.sweep and s.status = 'done'
-           and not exists (select from signed_transactions t
-             where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')})))`,
+    `select coalesce(sum(o.atoms), 0) as atoms from (
+       select r.atoms from unexpected_deposits r
+       where r.chain = $1 and r.asset = $2
+         and exists (select from journal_entries j where j.account_id = $3
+           and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
+         and (r.block_height is null or r.address is not null
+           and not exists (select from sweeps s where s.chain = r.chain and s.id = r.sweep and s.status = 'done'
+             and not exists (select from signed_transactions t
+               where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')})))
+       union all
+       select c.atoms from journal_entries j
+       join utxos c on c.chain = $1 and c.txid = j.subject_id and c.output_index = j.number
+       where j.account_id = $3 and j.kind = 'capital' and c.block_height is null) o`,
     [chain, asset, GATEWAY],
   )
   return rows[0]?.atoms ?? 0n
@@ -151,17 +157,17 @@ export const listUnbookedCapital = (
          from unexpected_deposits r
          where r.chain = $1 and $2::text is null and r.block_height > $3 and r.block_height <= $4
            and not exists (select from journal_entries j where j.account_id = $5
-             and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
+             and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index offset 0)
          limit $6`
       : `select c.txid as "txKey", c.output_index as index, $2 as asset, c.atoms
          from utxos c
-         join addresses a on a.chain = c.chain and a.lookup = c.lookup
+         ${ADDRESS_OF_UTXO}
          where c.chain = $1 and a.payment_id is null and c.block_height > $3 and c.block_height <= $4
-           and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
-           and not exists (select from utxos s where s.chain = c.chain and s.spent_by = c.txid)
-           and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
+           and not exists (select from signed_transactions s where s.chain = a.chain and s.txid = c.txid offset 0)
+           and not exists (select from utxos s where s.chain = a.chain and s.spent_by = c.txid offset 0)
+           and not exists (select from deposits d where d.chain = a.chain and d.tx_key = c.txid and d.output_index = c.output_index offset 0)
            and not exists (select from journal_entries j where j.account_id = $5
-             and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index)
+             and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index offset 0)
          limit $6`,
     [chain, asset, aboveHeight, upToHeight, GATEWAY, limit],
   )

@@ -210,15 +210,23 @@ export async function isAskedFor(db: Queryable, chain: ChainName, asset: Asset):
   return rows[0]?.is_asked ?? false
 }
 
+export interface Promised {
+  /** What destinations receive. */
+  readonly netAtoms: bigint
+  /** What they and the network take together. */
+  readonly takenAtoms: bigint
+}
+
 /** What was requested on a chain in one coin and nothing was signed for yet. */
-export async function sumUnsigned(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
-  const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(net_atoms), 0) as atoms from withdrawals w
+export async function sumUnsigned(db: Queryable, chain: ChainName, asset: Asset): Promise<Promised> {
+  const { rows } = await db.query<Promised>(
+    `select coalesce(sum(net_atoms), 0) as "netAtoms", coalesce(sum(net_atoms + network_fee_atoms), 0) as "takenAtoms"
+     from withdrawals w
      where chain = $1 and asset = $2 and status = 'requested' and refused_reason is null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
     [chain, asset],
   )
-  return rows[0]?.atoms ?? 0n
+  return rows[0] ?? { netAtoms: 0n, takenAtoms: 0n }
 }
 
 /** Nothing may be signed for a locked withdrawal from now on. */

@@ -7,7 +7,9 @@ import { isUnsupported } from './rpc.ts'
 import { hex } from './wire.ts'
 
 /** Geth and Erigon "already known", Nethermind "AlreadyKnown", Besu "Known transaction", Parity and Anvil "already imported". */
-const ALREADY_KNOWN = /already[ _]?known|already[ _]?(imported|exists)|known[ _]transaction/i
+const ALREADY_KNOWN = /already[ _]?known|already[ _]?(imported|exists)|\bknown[ _]transaction\b/i
+/** Such as "unknown transaction type", or account: it may say of what. */
+const UNKNOWN = /\bunknown/i
 
 /**
  * Words of an answer that is about the transaction, whatever its code. Codes are of no use: clients answer refusals
@@ -21,7 +23,7 @@ export async function broadcastRaw(rpc: Rpc, rawTransaction: string): Promise<Br
   const [answered] = await rpc.batch([{ method: 'eth_sendRawTransaction', params: [raw] }])
   if (!answered?.error) return { kind: 'accepted' }
   const { code, answer } = answered.error
-  if (ALREADY_KNOWN.test(answer)) return { kind: 'already_known' }
+  if (ALREADY_KNOWN.test(answer) && !UNKNOWN.test(answer)) return { kind: 'already_known' }
 
   // "Nonce too low" is also the answer when a block already holds exactly these bytes: the hash tells.
   const known = await rpc.call('eth_getTransactionByHash', [keccak256(raw)])

@@ -51,11 +51,11 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
       held = { blockHash: block.hash, before, after: new Map() }
     }
     const { before, after } = held
-    const deadlineMs = Date.now() + PAGES_MS_MAX
+    const deadlineMs = performance.now() + PAGES_MS_MAX
     for (let start = 0; start < accounts.length; start += ACCOUNTS_PER_PAGE) {
       const page = accounts.slice(start, start + ACCOUNTS_PER_PAGE)
       const trouble =
-        start > 0 && Date.now() > deadlineMs ? 'is slow' : await readPage(block, page, start > 0)
+        start > 0 && performance.now() > deadlineMs ? 'is slow' : await readPage(block, page, start > 0)
       if (trouble === null) continue
       log.warn(
         { chain: 'ethereum', height: block.height, accounts: accounts.length - start },

@@ -44,7 +44,7 @@ describe('the port to Ethereum, on a real Anvil', () => {
     assert.equal(tip.height, await anvil.height())
     assert.equal(await chain.blockHash(tip.height), tip.hash)
     assert.equal(await chain.blockHash(tip.height + 1), null)
-    assert.equal(await chain.lookAtMempool(), null)
+    assert.equal(await chain.lookAtMempool(1n), null)
   })
 
   it('shows a transfer of ether as output -1 of its transaction', async () => {

@@ -101,6 +101,24 @@ describe('sending through an Ethereum node', () => {
   })
 })
 
+describe('what a node says of a transaction that it does not have', () => {
+  for (const [message, kind] of [
+    ['unknown transaction type', 'refused'],
+    ['Unknown_transaction: type 4 is not supported', 'refused'],
+    ['Known transaction: 11', 'already_known'],
+    ['known_transaction', 'already_known'],
+  ] as const)
+    it(`${message}: ${kind}`, async () => {
+      const url = await proxy((method, answer) =>
+        method === 'eth_sendRawTransaction' ? { error: { code: -32000, message } } : answer,
+      )
+      assert.equal(
+        (await open({ rpcUrl: url }).broadcast(`0x${randomBytes(100).toString('hex')}`)).kind,
+        kind,
+      )
+    })
+})
+
 describe('an Ethereum node in trouble', () => {
   it('that is down is a failure that passes: the same port works when the node is back', async () => {
     const chain = open()
@@ -389,10 +407,17 @@ describe('a WebSocket to an Ethereum node', () => {
 
 type Answer = { result: unknown } | { error: { code: number; message: string } }
 
+interface Call {
+  readonly id: number
+  readonly method: string
+  readonly params: unknown[]
+}
+
 /** A way to Anvil that changes answers. */
 function proxy(change: (method: string, answer: Answer) => Answer): Promise<string> {
   return serve(async (request, response) => {
-    const calls: { id: number; method: string; params: unknown[] }[] = JSON.parse(await textOf(request))
+    const asked: Call | Call[] = JSON.parse(await textOf(request))
+    const calls = [asked].flat()
     const upstream = await fetch(anvil.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -404,7 +429,8 @@ function proxy(change: (method: string, answer: Answer) => Answer): Promise<stri
       const { id, method } = call
       return { jsonrpc: '2.0', id, ...change(method, 'error' in answer ? { error: answer.error } : answer) }
     })
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(changed))
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(Array.isArray(asked) ? changed : changed[0]))
   })
 }
 

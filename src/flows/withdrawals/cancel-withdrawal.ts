@@ -29,7 +29,7 @@ export async function cancelWithdrawal(
   if (status === 'broadcast' || (await isSigned(tx, account.id, id)))
     throw conflict(
       'already_signed',
-      'a transaction that pays the withdrawal is signed, or is being signed; it can not be called back',
+      'a transaction that pays the withdrawal is signed, or is being signed, or coins are being gathered for it; it can not be called back',
     )
   crashPoint('cancel:locked')
   return wantCancelled(tx, withdrawal)

@@ -12,9 +12,8 @@ import { lockBalance } from '../../ledger/post.sql.ts'
 import type { NetworkRates, WithdrawalCost } from '../../treasury/fees.ts'
 import { worthOf } from '../../treasury/payout-cost.ts'
 import { sumUtxos } from '../../treasury/utxos.sql.ts'
-import { sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
-import { type Payout, utxosFor } from './price-payout.ts'
+import { type Payout, readCoins } from './price-payout.ts'
 
 /** Of a chain with outputs. */
 export interface Spendable {
@@ -36,10 +35,11 @@ export async function readSpendable(
   const { chain, asset, wallet } = payout
   if (hasAccounts(chain)) return null
   let sum: Promise<bigint> | null = null
+  const { sums, promised } = await readCoins(db, payout, rates)
   return {
     asset,
-    worthAtoms: worthOf(await utxosFor(db, payout, rates), rates.rate),
-    promisedAtoms: await sumUnsigned(db, chain, asset),
+    worthAtoms: worthOf(sums, rates.rate),
+    promisedAtoms: promised.netAtoms,
     sumAtoms() {
       sum ??= sumUtxos(db, { chain, series: wallet.series })
       return sum

@@ -6,10 +6,17 @@ import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
 import { type NetworkRates, networkFeeAtoms, type TokenPrices } from '../../treasury/fees.ts'
-import { feeAt, payoutVbytes, UTXOS_PER_WITHDRAWAL_MAX, utxosToPay } from '../../treasury/payout-cost.ts'
+import {
+  feeAt,
+  payoutVbytes,
+  sumsOf,
+  UTXOS_PER_WITHDRAWAL_MAX,
+  utxosToPay,
+} from '../../treasury/payout-cost.ts'
 import { worthSpending } from '../../treasury/select-utxos.ts'
 import { listUtxoAtoms } from '../../treasury/utxos.sql.ts'
 import type { Wallet } from '../../wallets/wallets.sql.ts'
+import { type Promised, sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
 
 export interface Payout {
   readonly chain: ChainName
@@ -20,30 +27,57 @@ export interface Payout {
   readonly scriptLength: number
 }
 
-/** Atoms of the coin that is paid out, rounded up. */
-export async function priceNetwork(
+/**
+ * Atoms of the coin that is paid out, rounded up.
+ *
+ * @param beforeAtoms - What lines before it in the same batch take, which no row tells of yet.
+ */
+export type NetworkPrice = (beforeAtoms: bigint) => bigint
+
+/**
+ * What was promised before spends the largest UTXOs: a payout is charged for those that it needs beyond them, and never for fewer
+ * than it would need alone. Of UTXOs that do not suffice for all nobody knows which will pay it.
+ */
+export async function readNetworkPrice(
   db: Queryable,
   payout: Payout,
   rates: NetworkRates,
   prices: () => TokenPrices | null,
-): Promise<bigint> {
+): Promise<NetworkPrice> {
   const { chain, asset, atoms, scriptLength } = payout
-  if (hasAccounts(chain)) return networkFeeAtoms(asset, rates, prices())
-  const count = utxosToPay(await utxosFor(db, payout, rates), atoms)
-  return feeAt(rates.rate, payoutVbytes(count ?? 0, scriptLength))
+  if (hasAccounts(chain)) {
+    const fee = networkFeeAtoms(asset, rates, prices())
+    return () => fee
+  }
+  const { sums, promised } = await readCoins(db, payout, rates)
+  const alone = utxosToPay(sums, atoms) ?? 0
+  return (beforeAtoms) => {
+    const before = promised.takenAtoms + beforeAtoms
+    const together = utxosToPay(sums, before + atoms) ?? 0
+    const beyond = together - (utxosToPay(sums, before) ?? 0)
+    return feeAt(rates.rate, payoutVbytes(alone > beyond ? alone : beyond, scriptLength))
+  }
 }
 
-/** Those that are worth spending, the largest first: the same for all payouts of a wallet that are priced at this moment. */
-export const utxosFor = (
+/** What payouts of a wallet can be paid from. */
+export interface Coins {
+  /** Of its UTXOs that are worth spending, the largest first: what the first, the first two, and so on hold together. */
+  readonly sums: readonly bigint[]
+  readonly promised: Promised
+}
+
+/** The same for all payouts of a wallet that are priced at this moment. */
+export const readCoins = (
   db: Queryable,
-  { chain, wallet }: Payout,
+  { chain, asset, wallet }: Payout,
   { rate }: NetworkRates,
-): Promise<bigint[]> =>
-  readShared(db, `utxos ${chain} ${wallet.series} ${rate}`, () =>
-    listUtxoAtoms(db, {
+): Promise<Coins> =>
+  readShared(db, `coins ${chain} ${wallet.series} ${rate}`, async () => {
+    const utxos = await listUtxoAtoms(db, {
       chain,
       series: wallet.series,
       least: worthSpending(rate),
       limit: UTXOS_PER_WITHDRAWAL_MAX,
-    }),
-  )
+    })
+    return { sums: sumsOf(utxos), promised: await sumUnsigned(db, chain, asset) }
+  })

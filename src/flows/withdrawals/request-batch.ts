@@ -15,7 +15,14 @@ import { askForBatch } from '../approvals/ask-for-approval.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { openFunds, type PayoutFunds, takeFrom } from './payout-funds.ts'
-import { hold, type Priced, payoutRequest, price, pricingOf } from './request-withdrawal.ts'
+import {
+  hold,
+  type Priceable,
+  type Priced,
+  payoutRequest,
+  pricingOf,
+  readPrice,
+} from './request-withdrawal.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 export interface PayoutTotal {
@@ -68,30 +75,52 @@ interface PricedLine {
 }
 
 /**
- * What each line would cost, in their order: side by side, so that what they share is read once, and what each asks of its own
- * in one statement.
+ * What each line would cost, in their order: read side by side, so that what they share is read once, and what each asks of its
+ * own in one statement; then each is priced for what those before it leave.
  */
-function priceLines(
+async function priceLines(
   gateway: Gateway,
   tx: Tx,
   account: Account,
   lines: readonly PayoutLine[],
 ): Promise<PricedLine[]> {
   const pricing = pricingOf(gateway, account)
-  return together(
+  const read = await together(
     tx,
     lines,
     () => null,
-    async (one, line) => {
-      try {
+    (one, line) =>
+      orRefusal(async () => {
         await requireOnAllowlist(one, account.id, line.asset, line.destination)
-        return { line, price: await price(pricing, one, account, line, gateway.settings.payoutFeeBps) }
-      } catch (error) {
-        if (error instanceof Refusal) return { line, price: error }
-        throw error
-      }
-    },
+        return readPrice(pricing, one, account, line, gateway.settings.payoutFeeBps)
+      }),
   )
+  const taken = new Map<Asset, bigint>()
+  const priced: PricedLine[] = []
+  for (const [index, line] of lines.entries()) {
+    const price = await orRefusal(async () => priceAfter(read[index], taken))
+    priced.push({ line, price })
+  }
+  return priced
+}
+
+/** Adds what it takes to what is taken. */
+function priceAfter(read: Priceable | Refusal | undefined, taken: Map<Asset, bigint>): Priced {
+  if (!read || read instanceof Refusal) throw read
+  const { asset, atoms } = read.payout
+  const before = taken.get(asset) ?? 0n
+  const priced = read.after(before)
+  taken.set(asset, before + atoms)
+  return priced
+}
+
+async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | Refusal> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
 }
 
 async function totalsOf(

@@ -195,6 +195,26 @@ test('capital that turns out to be what we sent ourselves is not paid out: merch
   await assert.rejects(take('capital', 1_000_000n), { reason: 'insufficient_balance' })
 })
 
+test('capital whose block a reorganisation took is not paid out before it is in another', async () => {
+  const story = await tellPayouts('sim-litecoin')
+  const { balance, take } = taking(story, 'sim-litecoin', 'LTC')
+  const hot = story.signer.vault.get('sim-litecoin')?.hotWallet ?? assert.fail()
+  await story.storage.change((store) =>
+    mint(store, { lookup: hot.lookup, asset: 'LTC', atoms: 300_000_000n }),
+  )
+  await story.mine(6)
+  await story.look()
+  await story.turn()
+  assert.equal((await balance()).payable.capital, 300_000_000n)
+  await story.reorganise(6)
+  await story.look()
+  const { capital, payable, keptAtoms } = await balance()
+  assert.deepEqual([capital, payable.capital, keptAtoms], [300_000_000n, 0n, 300_000_000n])
+  await assert.rejects(take('capital', 10_000_000n), { reason: 'insufficient_balance' })
+  await story.mineAndTurn(6)
+  assert.equal((await balance()).payable.capital, 300_000_000n)
+})
+
 test('ether stays for the gas of what merchants have in tokens', async () => {
   const story = await tellPayouts('sim-ethereum')
   const { balance } = taking(story, 'sim-ethereum', 'ETH')

@@ -4,7 +4,7 @@
  * and given back when it fails.
  */
 import { lockGatewayAccount } from '../../accounts/accounts.sql.ts'
-import { type Asset, type ChainName, hasAccounts, type Mode } from '../../core/assets.ts'
+import type { Asset, ChainName, Mode } from '../../core/assets.ts'
 import { notFound, unprocessable } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
 import { newId, type WithdrawalId } from '../../core/ids.ts'
@@ -54,14 +54,9 @@ export async function readOwnBalances(
   return balances
 }
 
-/**
- * What transactions under way may still cost, and on chains with accounts capital that the hot wallet does not have yet, and the
- * gas of what is to be moved.
- */
+/** What transactions under way may still cost, capital that the wallet does not have, and of ether the gas of what is to be moved. */
 async function keptFor(db: Queryable, { chain, asset }: OwnSums): Promise<bigint> {
-  const open = await sumOpenFees(db, chain, asset)
-  if (!hasAccounts(chain)) return open
-  const kept = open + (await sumCapitalOutside(db, chain, asset))
+  const kept = (await sumOpenFees(db, chain, asset)) + (await sumCapitalOutside(db, chain, asset))
   if (asset !== 'ETH') return kept
   const rates = await findFeeRates(db, chain)
   return kept + (rates ? await gasOf(db, chain, rates) : 0n)

@@ -37,7 +37,7 @@ import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { openFunds, readFunds, takeFrom } from './payout-funds.ts'
-import { type Payout, priceNetwork } from './price-payout.ts'
+import { type Payout, readNetworkPrice } from './price-payout.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
@@ -184,6 +184,26 @@ export async function price(
   order: WithdrawalOrder,
   feeBps: bigint,
 ): Promise<Priced> {
+  return (await readPrice(gateway, db, account, order, feeBps)).after(0n)
+}
+
+/** What has a price once it is known what is paid before it. */
+export interface Priceable {
+  readonly payout: Payout
+  /**
+   * @param beforeAtoms - What lines before it in the same batch take of what the wallet has.
+   * @throws {Refusal} `unprocessable`, as {@link costOf}.
+   */
+  after(beforeAtoms: bigint): Priced
+}
+
+export async function readPrice(
+  gateway: Pricing,
+  db: Queryable,
+  account: Pick<Account, 'id' | 'mode'>,
+  order: WithdrawalOrder,
+  feeBps: bigint,
+): Promise<Priceable> {
   const { asset } = order
   const chain = chainFor(account.mode, networkOf(asset))
   const amountAtoms = readAmount(asset, order.amount)
@@ -200,9 +220,18 @@ export async function price(
   const { prices } = gateway
   const networkFee =
     prices === null && asset !== nativeAsset(chain)
-      ? 0n
-      : await priceNetwork(db, payout, rates, () => prices?.(asset) ?? null)
-  return { cost: costOf(asset, amountAtoms, feeBps, networkFee), chain, destination, payout, rates }
+      ? () => 0n
+      : await readNetworkPrice(db, payout, rates, () => prices?.(asset) ?? null)
+  return {
+    payout,
+    after: (beforeAtoms) => ({
+      cost: costOf(asset, amountAtoms, feeBps, networkFee(beforeAtoms)),
+      chain,
+      destination,
+      payout,
+      rates,
+    }),
+  }
 }
 
 /** Valid on this network in this mode, and not a place that money would not come back from. */

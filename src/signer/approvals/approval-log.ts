@@ -6,6 +6,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { type ApprovalPolicy, type PolicyJson, readPolicy } from '../../approvals/approval-policy.ts'
 import type { AllowlistAct } from '../../approvals/approval-request.ts'
+import { foldedAddress } from '../../core/address.ts'
 import type { Network } from '../../core/assets.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
@@ -94,8 +95,9 @@ export interface KeptApproval {
 /** Under which a withdrawal's approvals are kept: changed in any of its terms, or in who asked, it is another one. */
 export const termsKey = (digest: string, askedBy: string): string => `${digest} ${askedBy}`
 
+/** Whichever way it is written. */
 const addressKey = (network: Network, address: string): string =>
-  `${network} ${network === 'ethereum' ? address.toLowerCase() : address}`
+  `${network} ${foldedAddress(network, address)}`
 
 export class ApprovalLog {
   readonly #path: string

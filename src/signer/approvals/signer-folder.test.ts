@@ -75,6 +75,21 @@ test('facts are there after a restart, a torn last row is not, and one in the mi
   await assert.rejects(ApprovalLog.open(path), /ends earlier than it did, or is another one/)
 })
 
+test('an address is allowed and taken off in any of its spellings; in base58 capitals count', async () => {
+  const log = await ApprovalLog.open(join(folder, 'spellings', 'approvals'))
+  const list = (fact: 'allow' | 'disallow', address: string) =>
+    log.append({ ...FACT, request: `apr_${address}`, fact, network: 'bitcoin', address, name: 'Cold' })
+  const bech32 = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
+  await list('allow', bech32.toUpperCase())
+  assert.equal(log.addressOf('acct_a', 'bitcoin', bech32)?.name, 'Cold')
+  await list('allow', bech32)
+  await list('disallow', bech32.toUpperCase())
+  assert.deepEqual(log.addressesOf('acct_a'), [])
+  await list('allow', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn')
+  assert.equal(log.addressOf('acct_a', 'bitcoin', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRFN'), null)
+  await log.close()
+})
+
 test('a log that was lost or cut off at the end of a row is not taken for an empty one, or a shorter', async () => {
   const path = join(folder, 'cut', 'approvals')
   const first = await ApprovalLog.open(path)

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type * as real from '../../../src/treasury/restore-signed.sql.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { Taken } from './place-signed.sql.ts'
-import { existing, run, type SweepRow, type Tables } from './tables.ts'
+import { existing, membersOf, run, type SweepRow, type Tables } from './tables.ts'
 
 export const listUnknown: typeof real.listUnknown = (db, _chain, txids) =>
   run(db, (tables) => txids.filter((txid) => !tables.signed.has(txid)))
@@ -31,7 +32,19 @@ export const takeUtxosBack: typeof real.takeUtxosBack = (tx, { txid, replacement
         reservedBy: replacementSet,
         reservedFirstBy: utxo.reservedFirstBy ?? txid,
       })
+    return utxos.length === spends.length
   })
+
+export const listOpenSets: typeof real.listOpenSets = (db, chain) =>
+  run(db, (tables) => {
+    const open = [...tables.signed.values()].filter((row) => row.chain === chain && isOpen(row.status))
+    return [...new Set(open.map(({ replacementSet }) => replacementSet))].map((replacementSet) => ({
+      replacementSet,
+    }))
+  })
+
+export const lockIfOpen: typeof real.lockIfOpen = (tx, { replacementSet }) =>
+  run(tx, (tables) => membersOf(tables, replacementSet).every(({ status }) => isOpen(status)))
 
 export const searchFromTip: typeof real.searchFromTip = (tx, chain, txid) =>
   run(tx, (tables) => {

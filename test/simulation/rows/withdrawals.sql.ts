@@ -65,7 +65,13 @@ export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
   run(db, (tables) =>
     [...tables.withdrawals.values()]
       .filter((row) => row.asset === asset && isWaiting(tables, row.id))
-      .reduce((sum, { netAtoms }) => sum + netAtoms, 0n),
+      .reduce(
+        (sum, { netAtoms, networkFeeAtoms }) => ({
+          netAtoms: sum.netAtoms + netAtoms,
+          takenAtoms: sum.takenAtoms + netAtoms + networkFeeAtoms,
+        }),
+        { netAtoms: 0n, takenAtoms: 0n },
+      ),
   )
 
 /** No story cancels, and nothing that decides looks at why one waits. */
