@@ -12,6 +12,7 @@ import { Webhook } from 'standardwebhooks'
 import { signatureHeaders } from '../src/events/signature.ts'
 import { type Merchant, testApp, testMerchant } from '../test/api.ts'
 import { testGateway } from '../test/gateway.ts'
+import { HALVES, type Half, isHalf, sendHalf } from '../test/half-answers.ts'
 import { rehearsePublishing } from '../test/publishable.ts'
 import {
   AuthenticationError,
@@ -157,11 +158,12 @@ test('every operation of the document has its method, and no method asks for ano
 
 describe('against a server that fails', () => {
   const keys: (string | undefined)[] = []
-  let answers: (number | 'cut' | 'in flight')[] = []
+  let answers: (number | 'cut' | 'in flight' | Half)[] = []
   const server = createServer((request, response) => {
     keys.push(request.headers['idempotency-key']?.toString())
     const status = answers.shift() ?? 200
     if (status === 'cut') return void request.socket.destroy()
+    if (isHalf(status)) return sendHalf(request.socket, status)
     const reason = status === 'in flight' ? 'idempotency_key_in_flight' : 'no_rate'
     response.writeHead(status === 'in flight' ? 409 : status, {
       'content-type': 'application/json',
@@ -176,12 +178,12 @@ describe('against a server that fails', () => {
     )
   })
   let failing: Beck
+  let impatient: Beck
   before(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    failing = new Beck({
-      apiKey: 'bk_test_x',
-      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    })
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    failing = new Beck({ apiKey: 'bk_test_x', baseUrl })
+    impatient = new Beck({ apiKey: 'bk_test_x', baseUrl, timeoutMs: 200 })
   })
   after(() => server.close())
 
@@ -193,6 +195,18 @@ describe('against a server that fails', () => {
     assert.ok(keys[0])
     assert.equal(new Set(keys).size, 1)
   })
+
+  for (const half of Object.keys(HALVES) as Half[])
+    test(`a success ${half} is no answer: tried again under the same key, and a connection error at the end`, async () => {
+      keys.length = 0
+      answers = [half, half, 200]
+      const client = half === 'that stops' ? impatient : failing
+      assert.equal((await client.payments.create({ asset: 'LTC', fiat_amount: 1 })).id, 'pay_1')
+      assert.equal(keys.length, 3)
+      assert.equal(new Set(keys).size, 1)
+      answers = [half, half, half]
+      await assert.rejects(client.payments.create({ asset: 'LTC', fiat_amount: 1 }), ConnectionError)
+    })
 
   test('a call whose first try is still under way is answered with what became of it', async () => {
     keys.length = 0

@@ -159,7 +159,10 @@ async function poll(): Promise<void> {
 
 const isKnown = (told: string): boolean => told === version() || countOnly(told)
 
-/** A block that only adds a confirmation changes two places; thousands of pages need not ask for themselves again. */
+/**
+ * A block that only adds a confirmation changes the count and its bar, and what was said of the time it usually takes is true no
+ * more; thousands of pages need not ask for themselves again.
+ */
 function countOnly(next: string): boolean {
   const main = shownContent()
   const [basis, count = '0'] = next.split('-')
@@ -172,6 +175,7 @@ function countOnly(next: string): boolean {
   const show = new Intl.NumberFormat(document.documentElement.lang).format
   place.textContent = template.replace('{n}', show(Number(count)))
   bar.value = Number(count)
+  main.querySelector('[data-usual]')?.remove()
   main.dataset.version = next
   return true
 }

@@ -1,8 +1,6 @@
-/** After the payment the buyer goes on to the shop by himself, unless he wants to stay with the receipt. */
+/** After the payment, or once he gave it up, the buyer goes on to the shop by himself, unless he wants to stay. */
 
-const SECONDS = 8
-
-/** Only where the page was watched becoming paid: who opens the receipt again wants to see it. */
+/** Only where the page was watched becoming so: who opens it again wants to see it. */
 export function returnSoon(): void {
   const link = document.querySelector<HTMLAnchorElement>('a[data-returning]')
   const sentence = link?.dataset.returning
@@ -21,11 +19,17 @@ export function returnSoon(): void {
   line.append(text, stay)
   link.parentElement?.after(line)
 
-  let left = SECONDS
+  let left = Number(link.dataset.seconds)
   const show = () => {
     text.textContent = sentence.replace('{seconds}', number.format(left))
   }
   const timer = setInterval(() => {
+    // Another page is shown by now, or he is busy with this one.
+    if (!line.isConnected || document.querySelector('#content details[open]')) {
+      clearInterval(timer)
+      line.remove()
+      return
+    }
     left -= 1
     show()
     if (left > 0) return

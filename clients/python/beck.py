@@ -131,14 +131,17 @@ class _Connection:
             is_last = attempt == self.retries
             try:
                 status, retry_after, text = self._exchange(urllib.request.Request(url, data, headers, method=method))
+                answer = _load(text)
+                if status < 300:
+                    # What breaks off without a word of its length, and what holds no data: the call may have been carried out.
+                    if not isinstance(answer, dict) or "data" not in answer:
+                        raise http.client.IncompleteRead(text)
+                    return answer["data"]
             except (OSError, http.client.HTTPException) as cause:
                 if is_last:
-                    raise ConnectionError(f"no answer from {self.base} to {method} {path}: {cause}") from cause
+                    raise ConnectionError(f"no whole answer from {self.base} to {method} {path}: {cause}") from cause
                 _pause(None, attempt)
                 continue
-            answer = _load(text)
-            if status < 300 and isinstance(answer, dict) and "data" in answer:
-                return answer["data"]
             error = answer.get("error") if isinstance(answer, dict) else None
             error = error if isinstance(error, dict) else {}
             # The first try is still under way: its answer is had by asking again.

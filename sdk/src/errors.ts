@@ -54,7 +54,7 @@ export class RateLimitError extends BeckError {
   override readonly name = 'RateLimitError'
 }
 
-/** No answer came: refused, cut off, timed out. The request may or may not have been carried out. */
+/** No whole answer came: refused, cut off, timed out. The request may or may not have been carried out. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
 }

@@ -59,22 +59,48 @@ export function openSend(options: BeckOptions): Send {
       const timeout = AbortSignal.timeout(timeoutMs)
       const signal = call.signal ? AbortSignal.any([call.signal, timeout]) : timeout
       let answer: Response | undefined
-      let body: { data?: Data; error?: Parameters<typeof errorOf>[1] } | undefined
+      let body: Body<Data> = {}
       try {
-        answer = await send(url, { ...init, signal })
-        body = (await answer.json()) as typeof body
+        const begun = await send(url, { ...init, signal })
+        const text = await begun.text()
+        body = readBody(text, begun.ok)
+        // It was carried out, but what became of it is not known before the whole of it is there: until then no answer came.
+        answer = begun
       } catch (cause) {
         if (call.signal?.aborted) throw call.signal.reason
         if (attempt >= retries)
-          throw new ConnectionError(`no answer from ${url.origin} to ${call.method} ${call.path}`, { cause })
+          throw new ConnectionError(`no whole answer from ${url.origin} to ${call.method} ${call.path}`, {
+            cause,
+          })
       }
-      if (answer?.ok && body) return body.data as Data
+      if (answer?.ok) return body.data as Data
       const passing =
-        !answer || answer.status === 429 || answer.status >= 500 || body?.error?.reason === IN_FLIGHT
-      if (answer && (!passing || attempt >= retries)) throw errorOf(answer.status, body?.error ?? {})
+        !answer || answer.status === 429 || answer.status >= 500 || body.error?.reason === IN_FLIGHT
+      if (answer && (!passing || attempt >= retries)) throw errorOf(answer.status, body.error ?? {})
       await pause(waitMs(answer, attempt), call.signal)
     }
   }
+}
+
+interface Body<Data> {
+  readonly data?: Data
+  readonly error?: Parameters<typeof errorOf>[1]
+}
+
+/**
+ * Of an error its status is enough, as when a proxy answers in HTML. A success without its object is none.
+ *
+ * @throws {SyntaxError}
+ */
+function readBody<Data>(text: string, isSuccess: boolean): Body<Data> {
+  let body: Body<Data> | null = null
+  try {
+    body = JSON.parse(text)
+  } catch (error) {
+    if (isSuccess) throw error
+  }
+  if (isSuccess && body?.data === undefined) throw new SyntaxError('the answer holds no data')
+  return body ?? {}
 }
 
 /** A placeholder that nobody replaced, or `undefined` in a header, would be answered with a puzzle. */

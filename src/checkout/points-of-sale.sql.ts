@@ -5,6 +5,7 @@ import type { Queryable, Tx } from '../db/database.ts'
 import { listOf } from '../db/list.ts'
 import { oneOf, substring } from '../db/list-filters.ts'
 import { allRows, firstRow, oneRow } from '../db/rows.ts'
+import { paysForSql } from '../deposits/received.ts'
 import type { StatusOfPayment } from './session.ts'
 
 export interface PointOfSale {
@@ -89,14 +90,23 @@ export interface Sale {
   /** Of the coin picked last; null while none was. */
   readonly asset: Asset | null
   readonly status: StatusOfPayment | null
+  /** It is over, and coins that came for it wait for support. */
+  readonly isHeld: boolean
 }
 
-/** What was last asked for at a point of sale, the newest first: by the index on it, and each payment by its key. */
+/**
+ * What was last asked for at a point of sale, the newest first: by the index on it, each payment by its key, and the coins of those
+ * that are over by the index on deposits.
+ */
 export const listSales = (db: Queryable, id: PointOfSaleId, limit: number): Promise<Sale[]> =>
   allRows(
     db,
     `select s.id as "sessionId", s.amount_minor as "amountMinor", s.currency, s.label, s.created_at as "createdAt",
-       s.expires_at as "expiresAt", s.cancelled_at as "cancelledAt", p.asset, p.status
+       s.expires_at as "expiresAt", s.cancelled_at as "cancelledAt", p.asset, p.status,
+       p.status in ('expired', 'failed', 'cancelled') and exists (select from deposits d
+         where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
+           and (not d.booked or exists (select from unresolved_funds u where u.account_id = p.account_id
+             and u.payment_id = p.id and u.asset = p.asset and u.atoms > 0))) as "isHeld"
      from checkout_sessions s left join payments p on p.account_id = s.account_id and p.id = s.payment_id
      where s.point_of_sale_id = $1 order by s.created_at desc limit $2`,
     [id, limit],

@@ -14,6 +14,7 @@ import { promisify } from 'node:util'
 import { signatureHeaders } from '../../src/events/signature.ts'
 import { testApp, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
+import { HALVES, type Half, isHalf, sendHalf } from '../half-answers.ts'
 
 const exec = promisify(execFile)
 const gateway = await testGateway({ freshPerChain: 20 })
@@ -60,7 +61,7 @@ import os
 from decimal import Decimal
 import beck
 try:
-    client = beck.Beck(os.environ.get("BECK_API_KEY"), os.environ.get("BECK_URL"))
+    client = beck.Beck(os.environ.get("BECK_API_KEY"), os.environ.get("BECK_URL"), timeout=2)
     print(client.payments.create(asset="LTC", fiat_amount=Decimal("49.90"))["id"], end="")
 except Exception as error:
     print(type(error).__name__, getattr(error, "reason", ""), end="")
@@ -92,7 +93,7 @@ foreach ($client->each('payments') as $nothing);
 `,
     create: `
 try {
-    $client = new Beck\\Beck(getenv('BECK_API_KEY') ?: null, getenv('BECK_URL') ?: null);
+    $client = new Beck\\Beck(getenv('BECK_API_KEY') ?: null, getenv('BECK_URL') ?: null, timeoutSeconds: 2);
     echo $client->createPayment(['asset' => 'LTC', 'fiat_amount' => '49.90'])['id'];
 } catch (Throwable $error) {
     echo str_replace(['Beck\\\\', 'Exception'], ['', 'Error'], $error::class), ' ', $error->reason ?? '';
@@ -122,7 +123,7 @@ async function run(language: Language, program: string, variables: Record<string
 
 /** A server that answers as it is told and keeps what it was asked. */
 const asked: { method: string; path: string; key: string | undefined; body: string }[] = []
-let answers: (number | 'cut' | 'in flight')[] = []
+let answers: (number | 'cut' | 'in flight' | Half)[] = []
 const failing = createServer((request, reply) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
@@ -132,6 +133,7 @@ const failing = createServer((request, reply) => {
     asked.push({ method, path: url, key: headers['idempotency-key']?.toString(), body })
     const answer = answers.shift() ?? 200
     if (answer === 'cut') return request.socket.destroy()
+    if (isHalf(answer)) return sendHalf(request.socket, answer)
     const data = { id: 'pay_1', items: [], total: 0, page: 1, limit: 25, total_pages: 0, has_more: false }
     const reason = answer === 'in flight' ? 'idempotency_key_in_flight' : 'no_rate'
     const error = { message: 'no', reason, code: 'X', details: [], request_id: 'req_1' }
@@ -193,6 +195,19 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
       assert.ok(asked[0]?.key)
       assert.equal(new Set(asked.map((each) => each.key)).size, 1)
       assert.match(asked[0]?.body ?? '', /"fiat_amount": ?49\.90[,}]/)
+    })
+
+    test('a success of which half comes is no answer: tried again under one key', async () => {
+      const variables = { BECK_API_KEY: 'bk_test_x', BECK_URL: failingUrl }
+      for (const half of Object.keys(HALVES) as Half[]) {
+        asked.length = 0
+        answers = [half, 200]
+        assert.equal(await run(language, language.create, variables), 'pay_1', half)
+        assert.equal(asked.length, 2)
+        assert.equal(asked[0]?.key, asked[1]?.key)
+      }
+      answers = Array(3).fill('cut without a word of its length')
+      assert.equal(await run(language, language.create, variables), 'ConnectionError ')
     })
 
     test('a call whose first try is still under way is answered with what became of it', async () => {

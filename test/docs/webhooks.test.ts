@@ -52,6 +52,9 @@ loop do
   env['rack.input'] = StringIO.new(socket.read(env['HTTP_CONTENT_LENGTH'].to_i).to_s)
   status, = $app.call(env)
   socket.write("HTTP/1.1 #{status} Told\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n".sub(status == 204 ? "Content-Length: 0\\r\\n" : '-', ''))
+rescue SystemCallError
+  # Who asked is gone.
+ensure
   socket.close
 end
 `
@@ -101,6 +104,20 @@ const listensOn = (port: number, child: ChildProcess): Promise<void> =>
     socket.destroy()
     return isOpen
   })
+
+/** Sends what may be no whole request, and is gone. @returns The answer; empty where none came. */
+async function sendRaw(port: number, head: string[], body: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  // Whoever still sends when he is refused may see a connection that broke.
+  socket.on('error', () => {}).setTimeout(5_000, () => socket.destroy())
+  let answer = ''
+  socket.setEncoding('latin1').on('data', (text) => {
+    answer += text
+  })
+  socket.end(['POST / HTTP/1.1', 'Host: localhost', 'Connection: close', ...head, '', body].join('\r\n'))
+  await once(socket, 'close')
+  return answer
+}
 
 /** Makes a payment and waits until its event was answered. @returns The status of the answer. */
 async function deliveredStatus(endpoint: string): Promise<number | null> {
@@ -226,6 +243,20 @@ for (const [language, { file, start, version }] of Object.entries(RECEIVERS)) {
       ['no signature', without('webhook-signature')],
     ]
     for (const [name, headers, sent] of refused) assert.equal(await send(headers, sent), 400, name)
+
+    assert.doesNotMatch(await sendRaw(port, ['Content-Length: 100'], '{"i'), /^HTTP\S+ 204/)
+    assert.equal(await send(good), 204, 'half a request ended it')
+    const endless = JSON.stringify({
+      id: 'evt_1',
+      type: 'payment.created',
+      data: { id: 'x'.repeat(2_000_000) },
+    })
+    const about = signatureHeaders({ id: 'evt_1', at: new Date(), body: endless }, [secret])
+    const head = Object.entries(about).map(([name, value]) => `${name}: ${value}`)
+    const told = await sendRaw(port, [...head, `Content-Length: ${endless.length}`], endless)
+    assert.doesNotMatch(told, /^HTTP\S+ 204/, 'there is no bound')
+    assert.equal(await send(good), 204, 'too much ended it')
+    assert.equal(child.exitCode, null)
     child.kill('SIGTERM')
     await once(child, 'exit')
   })

@@ -32,16 +32,22 @@ export function offerPasskeys(): void {
 /** @param place - Whose button asks for the passkey; the form around it may have another button. */
 function onSend(form: HTMLFormElement, place: HTMLElement, get: () => Promise<Credential | null>): void {
   const problem = place.querySelector<HTMLElement>('.problem')
+  const field = form.elements.namedItem(place.dataset.field ?? '')
+  if (!(field instanceof HTMLInputElement)) return
+  // A page that comes back brings what was sent with it: good once, and asked for anew.
+  addEventListener('pageshow', () => {
+    field.value = ''
+  })
   form.addEventListener('submit', async (event) => {
-    if (event.submitter && !place.contains(event.submitter)) return
-    const field = form.elements.namedItem(place.dataset.field ?? '')
-    if (!(field instanceof HTMLInputElement) || field.value) return
+    if (field.value || (event.submitter && !place.contains(event.submitter))) return
     event.preventDefault()
     if (problem) problem.hidden = true
     if (!hasWhatItNeeds(form)) return
     try {
       const credential = (await get()) as (Credential & AsJson) | null
       field.value = JSON.stringify(credential?.toJSON())
+      // Which is no event that anybody hears.
+      for (const button of form.querySelectorAll('button')) button.disabled = true
       form.submit()
     } catch (error) {
       if (!problem) return
@@ -72,7 +78,9 @@ async function ask(
     if (field instanceof HTMLInputElement) body.set(name, field.value)
   }
   const answer = await fetch(path ?? '', { method: 'POST', body })
-  if (!answer.ok || !answer.headers.get('content-type')?.startsWith('application/json'))
-    throw new Error(`${answer.status}`)
-  return answer.json()
+  if (!answer.ok) throw new Error(`${answer.status}`)
+  if (answer.headers.get('content-type')?.startsWith('application/json')) return answer.json()
+  // A page instead: somebody is to sign in or confirm first, and is asked to when this one loads again.
+  location.reload()
+  return new Promise(() => {})
 }

@@ -20,26 +20,50 @@ export function lookAgain(): void {
   addEventListener('submit', ({ defaultPrevented }) => defaultPrevented || leave(SENDING_MS))
   addEventListener('beforeunload', () => leave(LEAVING_MS))
   const isLeaving = () => performance.now() < leavesUntil
+  let wasElsewhere = false
   const look = async () => {
-    try {
-      const answer = await fetch(location.href, { headers: { 'X-Look': '1' } })
-      const version = answer.headers.get('x-version')
-      if (answer.redirected || !answer.ok) return
+    // No answer is one that comes later: whoever gives it is away, or asks for patience.
+    const answer = await fetch(location.href, { headers: { 'X-Look': '1' } }).catch(() => null)
+    const isLater = answer === null || answer.status === 429 || answer.status >= 500
+    if (!isLater) {
+      if (answer.redirected && wasElsewhere) return offer(OVER)
+      wasElsewhere = answer.redirected
+      if (!answer.ok && !answer.redirected) return
       // What has come to rest has no version any more.
-      if (version !== seen && !isLeaving()) {
+      const isNews = !answer.redirected && answer.headers.get('x-version') !== seen
+      if (isNews && !isLeaving()) {
         if (!isInUse(drawnOpen)) {
           announce('The page has news')
           location.reload()
           return
         }
-        offerNews()
+        offer(NEWS)
       }
-    } catch {
-      // Away for a moment.
     }
-    setTimeout(look, document.hidden ? EVERY_MS * 10 : EVERY_MS)
+    setTimeout(look, isLater || document.hidden ? EVERY_MS * 10 : EVERY_MS)
   }
   look()
+}
+
+interface Offer {
+  readonly text: string
+  readonly button: string
+  readonly label: string
+  readonly said: string
+}
+
+const NEWS: Offer = {
+  text: 'There is something new. ',
+  button: 'Show',
+  label: 'Show what is new',
+  said: 'There is something new. A button at the end of the page shows it.',
+}
+/** Twice it led elsewhere: to the sign-in, as a rule. */
+const OVER: Offer = {
+  text: 'This page no longer refreshes. ',
+  button: 'Load it again',
+  label: 'Load this page again',
+  said: 'This page no longer refreshes. A button at the end of the page loads it again.',
 }
 
 /**
@@ -57,16 +81,18 @@ function isInUse(drawnOpen: ReadonlySet<Element>): boolean {
 }
 
 /** One line over the page, until it is asked for or nobody is in the middle of anything. */
-function offerNews(): void {
-  if (document.querySelector('.news')) return
+function offer({ text, button, label, said }: Offer): void {
+  const shown = document.querySelector('.news')
+  if (shown?.textContent === text + button) return
+  shown?.remove()
   const line = document.createElement('p')
   line.className = 'news'
   const show = document.createElement('button')
   show.type = 'button'
-  show.textContent = 'Show'
-  show.setAttribute('aria-label', 'Show what is new')
+  show.textContent = button
+  show.setAttribute('aria-label', label)
   show.addEventListener('click', () => location.reload())
-  line.append('There is something new. ', show)
+  line.append(text, show)
   document.getElementById('content')?.append(line)
-  announce('There is something new. A button at the end of the page shows it.')
+  announce(said)
 }

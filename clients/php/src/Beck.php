@@ -287,12 +287,16 @@ final class Beck
         for ($attempt = 0;; $attempt++) {
             $isLast = $attempt >= $this->retries;
             [$status, $retryAfter, $text] = $this->exchange($method, $url, $headers, $content);
-            if ($status === 0 && $isLast) {
-                throw new ConnectionException("no answer from $this->base to $method $path");
-            }
             $answer = json_decode($text, true, 512, JSON_BIGINT_AS_STRING);
-            if ($status >= 200 && $status < 300 && is_array($answer) && array_key_exists('data', $answer)) {
-                return $answer['data'] ?? [];
+            if ($status >= 200 && $status < 300) {
+                if (is_array($answer) && array_key_exists('data', $answer)) {
+                    return $answer['data'] ?? [];
+                }
+                // It broke off without a word of its length, or holds no data: the call may have been carried out.
+                $status = 0;
+            }
+            if ($status === 0 && $isLast) {
+                throw new ConnectionException("no whole answer from $this->base to $method $path");
             }
             $error = is_array($answer) && is_array($answer['error'] ?? null) ? $answer['error'] : [];
             // The first try is still under way: its answer is had by asking again.

@@ -25,6 +25,9 @@ export const CHECKOUT_STATES = [
 ] as const
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
+/** Those in which coins are or were held that the buyer may want back: only there is a refund looked for. */
+export const HELD_STATES: readonly CheckoutState[] = ['late', 'lower_over', 'higher', 'refunded']
+
 /** Whether the buyer may take another coin than he has taken. */
 export const takesOtherCoin = (state: CheckoutState): boolean =>
   ['choose', 'waiting', 'expired', 'replaced'].includes(state)

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { testSession } from '../../../test/gateway.ts'
+import { testPayment, testSession } from '../../../test/gateway.ts'
+import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
 import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../../checkout/payment-links.sql.ts'
-import type { Asset } from '../../core/assets.ts'
+import { ASSET_FACTS, ASSETS, type Asset } from '../../core/assets.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newPublicId, type SessionId } from '../../core/ids.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
+import { fixedRates } from '../../rates/fixed.ts'
 import { changeAccount } from '../accounts/change-account.ts'
 import { acceptPayment } from '../payments/resolve-payment.ts'
 import {
@@ -357,6 +359,21 @@ test('every coin is offered at its price of now, and one that cannot be taken wi
     blind.map(({ asset, amount }) => [asset, amount]),
     [['BTC', null]],
   )
+})
+
+test('a price that is dust of a coin is not sold for it: what cannot be sent never pays', async () => {
+  const story = await tellStory()
+  const dear = fixedRates(TEST_RATES.replace('BTC/USD=65000', 'BTC/USD=171000'))
+  const gateway = { ...story.gateway, rates: { live: dear, test: dear } }
+  const taken = async (fiatMinor: bigint) =>
+    (await offerCoins(gateway, gateway.db, story.account, { fiatMinor, currency: 'USD' }))
+      .filter(({ amount }) => amount !== null)
+      .map(({ asset }) => asset)
+  assert.deepEqual(await taken(50n), ['LTC', 'ETH', 'USDC', 'USDT'])
+  assert.deepEqual(await taken(51n), [...ASSETS])
+  const sold = (fiatMinor: bigint) => testPayment(gateway, story.account, { asset: 'BTC', fiatMinor })
+  await assert.rejects(sold(50n), refuses('amount_below_minimum'))
+  assert.ok((await sold(51n)).dueAtoms >= ASSET_FACTS.BTC.dustAtoms)
 })
 
 test('buyers pick among the coins of the account and of the session', async () => {

@@ -1,5 +1,4 @@
 /** "I already paid": what became of a transaction that a buyer names. */
-import { CHAINS } from '../../core/assets.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import type { DepositStatus } from '../../deposits/deposit.ts'
@@ -21,7 +20,8 @@ export function readTransactionId(text: string): string | null {
 }
 
 /**
- * Looks among the deposits of all payments that this session ever made: nothing of anybody else's can be found.
+ * Looks among the deposits of all payments that this session ever made, found by the index on their session: nothing of anybody
+ * else's can be found. Ether that a contract passed on has a key of its own, beside the hash that the page shows.
  *
  * @param hash - Of {@link readTransactionId}, with or without 0x.
  */
@@ -33,10 +33,12 @@ export async function findBuyerTransaction(
   const bare = hash.replace(/^0x/, '')
   const { rows } = await db.query<BuyerTransaction>(
     `select d.status, d.late, d.dust, p.status as "paymentStatus"
-     from deposits d join payments p on p.account_id = d.account_id and p.id = d.payment_id
-     where d.chain = any($2::text[]) and d.tx_key = any($3::text[]) and p.checkout_session_id = $1
+     from checkout_sessions s
+       join payments p on p.account_id = s.account_id and p.checkout_session_id = s.id
+       join deposits d on d.account_id = p.account_id and d.payment_id = p.id
+     where s.id = $1 and (d.tx_key = any($2::text[]) or d.tx_hash = any($2::text[]))
      order by d.amount_atoms desc limit 1`,
-    [sessionId, CHAINS, [bare, `0x${bare}`]],
+    [sessionId, [bare, `0x${bare}`]],
   )
   return rows[0] ?? null
 }

@@ -9,6 +9,7 @@ import type { Queryable } from '../../db/database.ts'
 import { dueAtoms } from '../../rates/quote.ts'
 import type { Gateway } from '../gateway.ts'
 import { requireChainInSight, requireSandboxNode } from '../payments/create-payment.ts'
+import { isDust } from '../payments/fiat-amount.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 
 export interface CoinOffer {
@@ -52,7 +53,8 @@ async function nowDue(
     if (account.mode === 'live') await requireChainInSight(db, asset, chain)
     requireSandboxNode(account, asset)
     const { ratio } = ratesOf(gateway, account).rate(asset, price.currency)
-    return dueAtoms(price.fiatMinor, ratio, asset)
+    const due = dueAtoms(price.fiatMinor, ratio, asset)
+    return isDust(due, asset) ? null : due
   } catch (error) {
     if (error instanceof Refusal && error.kind === 'unavailable') return null
     throw error

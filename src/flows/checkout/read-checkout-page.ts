@@ -16,7 +16,7 @@ import {
   type EarlierFunds,
   readEarlierFunds,
 } from './checkout-moments.sql.ts'
-import { type CheckoutState, checkoutState } from './checkout-state.ts'
+import { type CheckoutState, checkoutState, HELD_STATES } from './checkout-state.ts'
 import { findReceiptMail, type ReceiptMail } from './mail-receipt.ts'
 
 export interface CheckoutPage {
@@ -58,7 +58,7 @@ export async function readCheckoutPage(
   return {
     ...page,
     view: await drawPayment(gateway, db, payment),
-    refund: page.state === 'refunded' ? await findRefund(db, payment.accountId, payment.id) : null,
+    refund: HELD_STATES.includes(page.state) ? await findRefund(db, payment.accountId, payment.id) : null,
     receipt: await findReceiptMail(gateway, db, checkout),
     place: chainFactsOf(gateway.settings, payment.chain, chain),
   }

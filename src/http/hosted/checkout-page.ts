@@ -10,8 +10,7 @@ import {
   keepSentTransaction,
   reopenCheckout,
 } from '../../flows/checkout/checkout.ts'
-import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
-import { keptAtoms, takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
+import { HELD_STATES, keptAtoms, takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
 import {
   type BuyerTransaction,
   findBuyerTransaction,
@@ -38,7 +37,7 @@ import { type Form, queryValue, requireOwnPage } from './forms.ts'
 import { fillText } from './html.ts'
 import type { Words } from './languages/en.ts'
 import type { Limits } from './limits.ts'
-import { amountView, CANCELLABLE, cancellingView, stateView } from './make-view.ts'
+import { amountView, CANCELLABLE, cancellingView, onward, stateView } from './make-view.ts'
 import { coinNetwork, type HostedOptions } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
 import { receiptLetter } from './receipt-letter.ts'
@@ -82,9 +81,6 @@ export function registerCheckoutPages(
   }
 }
 
-/** States in which coins are held that the buyer may want back. */
-const HELD: readonly CheckoutState[] = ['late', 'lower_over', 'higher']
-
 /** Of payments on test pages that may be paid from there. */
 const SIMULATED: readonly PaymentStatus[] = ['pending', 'underpaid', 'detected']
 
@@ -120,7 +116,7 @@ async function showAmount(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, making } = visit
   const { state, checkout } = making.page
   if (!takesOtherCoin(state) || checkout.session.amountMinor !== null) return backToPage(visit)
-  const field = { value: queryValue(request, 'amount').slice(0, 40), problem: null }
+  const field = { value: queryValue(request, 'amount').slice(0, 40).toWellFormed(), problem: null }
   const here = { page: '/amount', carried: { amount: field.value } }
   return draw(visit, amountView(making, gateway.settings, field), 200, here)
 }
@@ -133,7 +129,7 @@ const showCancelling = async (visit: Visit): Promise<FastifyReply> =>
 async function showTransaction(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, making, id } = visit
   if (making.page.state === 'choose') return backToPage(visit)
-  const typed = queryValue(request, 'id').slice(0, 200)
+  const typed = queryValue(request, 'id').slice(0, 200).toWellFormed()
   const hash = readTransactionId(typed)
   const found = hash && (await findBuyerTransaction(gateway.db, id, hash))
   const { words } = making.language
@@ -176,7 +172,7 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
   'refund-address': takeRefundAddress,
   receipt: takeReceipt,
   simulate: leadingBack(({ gateway, request, id }) => simulatePayment(gateway, id, request.body as Form)),
-  cancel: changing((_gateway, tx, id) => cancelCheckout(tx, id)),
+  cancel: changing((_gateway, tx, id) => cancelCheckout(tx, id), toShop),
   reopen: changing((_gateway, tx, id) => reopenCheckout(tx, id)),
   unsent: changing((_gateway, tx, id) => dropSentTransaction(tx, id)),
   sent: changing(async (_gateway, tx, id, fields) => {
@@ -187,28 +183,50 @@ const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> =
 }
 
 /** A form that changes where the checkout stands. */
-function changing(act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>) {
-  return leadingBack(({ gateway, request, id }) =>
-    gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form)),
+function changing(
+  act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>,
+  next: typeof toShop = async (visit) => backToPage(visit),
+) {
+  return leadingBack(
+    ({ gateway, request, id }) => gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form)),
+    next,
   )
 }
 
+/**
+ * Once the checkout was given up, on to the shop; in a frame, and where the page's script asked, the page itself leads on. Not by
+ * a redirect: browsers take that for a form sent to another site, which the policy forbids, and so would the one after it.
+ */
+async function toShop(visit: Visit): Promise<FastifyReply> {
+  const { gateway, request, reply, making, id } = visit
+  const url = onward(making.page.checkout.cancelUrl)
+  if (url === null || request.headers['sec-fetch-dest'] !== 'document') return backToPage(visit)
+  const page = await readCheckoutPage(gateway, gateway.db, id)
+  if (page?.state !== 'cancelled') return backToPage(visit)
+  reply.header('Refresh', `0; url=${new URL(url).href}`)
+  const shown = { ...visit, making: { ...making, page } }
+  return draw(shown, stateView(shown.making, NOT_SEARCHED))
+}
+
 /** What a form does, and the way back to its page, whatever that shows by now. */
-function leadingBack(act: (visit: Visit) => Promise<void>) {
+function leadingBack(
+  act: (visit: Visit) => Promise<void>,
+  next: (visit: Visit) => Promise<FastifyReply> = async (visit) => backToPage(visit),
+) {
   return async (visit: Visit): Promise<FastifyReply> => {
     try {
       await act(visit)
     } catch (error) {
       if (meaningOf(error) !== 'page') throw error
     }
-    return backToPage(visit)
+    return next(visit)
   }
 }
 
 /** Where what is held may go back to. An address that is none is asked for again, as it was typed. */
 async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, reply, making, id } = visit
-  const typed = ((request.body as Form).get('address') ?? '').slice(0, 128)
+  const typed = ((request.body as Form).get('address') ?? '').slice(0, 128).toWellFormed()
   const given = { address: typed, proof: readGiver(request) }
   try {
     const proof = await gateway.db.transaction((tx) => giveRefundAddress(gateway, tx, id, given))
@@ -217,7 +235,7 @@ async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
     if (!(error instanceof Refusal)) throw error
     const { payment, account } = making.page.checkout
     const { words } = making.language
-    if (!payment || !HELD.includes(making.page.state)) return backToPage(visit)
+    if (!payment || !HELD_STATES.includes(making.page.state)) return backToPage(visit)
     const again = (problem: string, status: number) =>
       draw(visit, stateView(making, NOT_SEARCHED, { value: typed, problem }), status)
     if (error.reason === 'refund_address_given') {

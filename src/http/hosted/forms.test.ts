@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 
-const { story, open, get, post, pick, show, stateOf } = await testHosted()
+const { story, open, get, post, pick, show, stateOf, expire } = await testHosted()
 const { gateway } = story
 
 test('a form sent twice makes one payment', async () => {
@@ -69,6 +69,26 @@ test("the merchant's email is shown so that its owner alone knows it, and an ear
   await pick(other, 'LTC', { email: 'ben@shop.example' })
   assert.ok(!(await get(`${pathOf(other)}/coins`)).html.includes('ben@'))
   assert.ok(!(await show(other)).html.includes('ben@'))
+})
+
+test('what is typed is cut between characters: no page breaks on half of one', async () => {
+  const priced = await open()
+  const payment = await pick(priced)
+  const priceless = await open({ amountMinor: null })
+  const cut = (length: number) => encodeURIComponent(`${'1'.repeat(length - 1)}🧾`)
+  for (const path of [
+    `${pathOf(priceless)}/amount?amount=${cut(40)}`,
+    `${pathOf(priced)}/transaction?id=${cut(200)}`,
+  ]) {
+    const page = await get(path)
+    assert.equal(page.status, 200, path)
+    assert.match(page.html, /1\ufffd/)
+  }
+  await expire(payment)
+  await story.payAndConfirm(payment, 100_000_000n)
+  const again = await post(`${pathOf(priced)}/refund-address`, { address: `${'x'.repeat(127)}🧾` })
+  assert.equal(again.status, 400)
+  assert.match(again.html, /xx\ufffd/)
 })
 
 test('forms of other sites, and what is no form at all, change nothing', async () => {

@@ -5,6 +5,7 @@ import { testAccount, testSession } from '../../../test/gateway.ts'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { MAINNET_TOKENS } from '../../core/assets.ts'
 import { newPublicId, showId } from '../../core/ids.ts'
+import { acceptPayment } from '../../flows/payments/resolve-payment.ts'
 
 const COIN = 100_000_000n
 
@@ -93,6 +94,26 @@ test('too much is paid, and the difference is named', async () => {
   const higher = await show(id)
   assert.equal(higher.state, 'higher')
   assert.match(higher.text, /Needed 1 LTC Received 1\.5 LTC Difference 0\.5 LTC/)
+  assert.match(higher.text, /Ask Shop about the difference/)
+  await hosted.refund(payment)
+  const back = await show(id)
+  assert.equal(back.state, 'higher')
+  assert.match(back.text, /Your order is paid, and Shop is sending the difference back/)
+  assert.match(back.text, /Refunded 0\.49\d* LTC To your address tltc1/)
+  assert.doesNotMatch(back.text, /Where should a refund go|ask Shop/i)
+})
+
+test('a shortfall that the merchant accepted is not called too little to ask for', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await story.payAndConfirm(payment, 30_000_000n)
+  await story.endWindow(payment)
+  await look()
+  await gateway.db.transaction((tx) => acceptPayment(gateway, tx, story.account, payment.id))
+  const paid = await show(id)
+  assert.equal(paid.state, 'paid')
+  assert.match(paid.text, /Paid 0\.3 LTC/)
+  assert.doesNotMatch(paid.text, /less arrived/)
 })
 
 test('an expired price is renewed with one click, at a fresh address', async () => {
@@ -138,10 +159,35 @@ test('a cancelled checkout leads back to the shop, and can not be paid any more'
   assert.deepEqual([cancelled.status, cancelled.location], [303, pathOf(id)])
   const page = await show(id)
   assert.equal(page.state, 'cancelled')
-  assert.ok(page.html.includes('href="https://shop.example/cart"'))
+  assert.match(page.html, /href="https:\/\/shop\.example\/cart" data-return data-returning=/)
   assert.equal((await story.read(payment)).status, 'cancelled')
   await post(`${pathOf(id)}/coin`, { asset: 'BTC' })
   assert.equal(await stateOf(id), 'cancelled')
+})
+
+test('who cancels without a script is led to cancel_url at once; a script, and a frame, are not', async () => {
+  const cancel = async (dest: string, cancelUrl?: string) => {
+    const id = await open(cancelUrl ? { cancelUrl } : {})
+    await pick(id)
+    const { status, state, headers, location } = await post(
+      `${pathOf(id)}/cancel`,
+      {},
+      { 'sec-fetch-dest': dest },
+    )
+    return { status, state, refresh: headers.refresh, isBack: location === pathOf(id) }
+  }
+  const cart = 'https://shop.example/cart?a=1'
+  const led = { status: 200, state: 'cancelled', refresh: `0; url=${cart}`, isBack: false }
+  assert.deepEqual(await cancel('document', cart), led)
+  const stays = { status: 303, state: undefined, refresh: undefined, isBack: true }
+  assert.deepEqual(await cancel('empty', cart), stays)
+  assert.deepEqual(await cancel('iframe', cart), stays)
+  assert.deepEqual(await cancel('document'), stays)
+  const id = await open({ cancelUrl: cart })
+  await story.pay(await pick(id), 100_000_000n)
+  await look()
+  const seen = await post(`${pathOf(id)}/cancel`, {}, { 'sec-fetch-dest': 'document' })
+  assert.deepEqual([seen.status, seen.location], [303, pathOf(id)], 'nothing was cancelled')
 })
 
 test('a session that was left alone for a day has ended', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { showId } from '../../core/ids.ts'
+import { findBuyerTransaction } from '../../flows/checkout/find-buyer-transaction.sql.ts'
 
 const COIN = 100_000_000n
 
@@ -39,6 +40,26 @@ test('"I already paid": the buyer names a transaction and learns what happened',
   await story.mine(6)
   await look()
   assert.match(await search(late.toUpperCase()), /held safely until Shop accepts or refunds it/)
+})
+
+test('"I already paid" finds ether that a contract passed on by the hash that the page lists', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  const txid = await story.pay(payment, COIN)
+  await look()
+  // Recorded from the address's balance first, as of a block, and explained by its transaction later.
+  await story.gateway.db.query(
+    `update deposits set tx_key = 'internal:' || tx_key where account_id = $1 and payment_id = $2`,
+    [payment.accountId, payment.id],
+  )
+  const { rows } = await story.gateway.db.query<{ hash: string }>(
+    'select tx_hash as hash from deposits where account_id = $1 and payment_id = $2',
+    [payment.accountId, payment.id],
+  )
+  assert.equal(rows[0]?.hash, txid)
+  const found = await findBuyerTransaction(story.gateway.db, id, txid)
+  assert.equal(found?.status, 'seen')
+  assert.equal(await findBuyerTransaction(story.gateway.db, await open(), txid), null)
 })
 
 test('what arrives late is safe, and says so', async () => {

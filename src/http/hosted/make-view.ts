@@ -7,7 +7,7 @@ import { isStanding } from '../../deposits/received.ts'
 import { type CheckoutState, keptAtoms } from '../../flows/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
-import { neededAtoms, type Payment } from '../../payments/payment.ts'
+import { neededAtoms, type Payment, takesRefundAddress } from '../../payments/payment.ts'
 import { paymentUri } from '../../payments/payment-uri.ts'
 import { type Language, showFiat } from './language.ts'
 import {
@@ -139,7 +139,7 @@ function hideEmail(email: string): string {
 }
 
 /** Looked at again before it becomes a link: whoever can write to the database cannot make a script of it. */
-const onward = (url: string | null): string | null =>
+export const onward = (url: string | null): string | null =>
   url !== null && ['https:', 'http:'].includes(URL.parse(url)?.protocol ?? '') ? url : null
 
 export const cancellingView = (making: Making): CancellingView => ({
@@ -178,7 +178,12 @@ export function stateView(
   }
   const countdown = { nowMs: checkout.now.getTime(), endsMs: payment.expiresAt.getTime() }
   const paymentNumber = making.page.view?.id ?? ''
-  const refundAddress = { given: making.page.view?.refund_address ?? null, field: refundField }
+  const refund = refundOf(making)
+  // Only where it is taken: a form whose answer is thrown away would be worse than none.
+  const refundAddress =
+    refund === null && takesRefundAddress(payment.status)
+      ? { given: making.page.view?.refund_address ?? null, field: refundField }
+      : null
   const minutesOf = (confirmations: number) =>
     usualMinutes(networkOf(asset), checkout.account.mode === 'live', confirmations)
   switch (state) {
@@ -220,8 +225,9 @@ export function stateView(
         state,
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
-        lacking: excess < 0n && payment.status === 'completed' ? coins(-excess) : null,
-        refundAddress: state === 'higher' ? refundAddress : null,
+        lacking: excess < 0n && payment.accepted === null ? coins(-excess) : null,
+        refundAddress,
+        refund,
         completedAt: payment.completedAt ?? checkout.now,
         mail: receipt && { to: hideEmail(receipt.address), isQueued: receipt.isQueued },
         returnUrl: onward(checkout.successUrl),
@@ -235,8 +241,8 @@ export function stateView(
         state,
         paymentNumber,
         isConfirmed: moment.confirmations >= moment.requiredConfirmations,
-        refundAddress: state === 'refunded' ? null : refundAddress,
-        refund: refundOf(making),
+        refundAddress,
+        refund,
         received: coins((state === 'refunded' ? moment.receivedAtoms : keptAtoms(moment)) + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),
       }

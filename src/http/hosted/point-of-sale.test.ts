@@ -68,6 +68,28 @@ test('the last twenty are shown, the newest first, with what became of each', as
   assert.match((await get(`${path}/sales`)).text, /€21\.00 Not paid .* €20\.00 Open/)
 })
 
+test('a sale that is over says when coins that came for it are held, until they were sent back', async () => {
+  const { path, sell } = await openPoint()
+  const begin = async () => {
+    const sale = await sell('100')
+    await post(`${sale}/coin`, { asset: 'LTC' })
+    return hosted.payment(sessionOf(sale))
+  }
+  const last = async () =>
+    /\$100\.00 (Not paid|On hold|Part is missing)/.exec((await get(`${path}/sales`)).text)?.[1]
+  const payment = await begin()
+  await hosted.expire(payment)
+  assert.equal(await last(), 'Not paid')
+  await story.pay(payment, 100_000_000n)
+  await story.look()
+  assert.equal(await last(), 'On hold')
+  await story.mine(6)
+  await story.look()
+  assert.equal(await last(), 'On hold')
+  await hosted.refund(payment)
+  assert.equal(await last(), 'Not paid')
+})
+
 test('it sells for its own account, and shows nothing that was not sold there', async () => {
   const { path, sell } = await openPoint()
   const other = await openPoint('USD', await testAccount(gateway))

@@ -138,7 +138,7 @@ async function sell(at: Counter): Promise<FastifyReply> {
   await at.limits.countSale(request.ip, point.id)
   const form = request.body as Form
   const typed = form.get('amount') ?? ''
-  const note = (form.get('note') ?? '').slice(0, NOTE_LENGTH_MAX)
+  const note = (form.get('note') ?? '').slice(0, NOTE_LENGTH_MAX).toWellFormed()
   const read = readTypedPrice(gateway.settings, language, point.currency, typed)
   if ('problem' in read) return showKeypad(at, { value: typed, problem: read.problem }, note, 400)
   const sale = { amountMinor: read.minor, label: note || null }

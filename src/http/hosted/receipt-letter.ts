@@ -6,6 +6,7 @@ import type { Letter } from '../../mails/mail.ts'
 import { fillText } from './html.ts'
 import { showCoin, showTime } from './language.ts'
 import type { Making } from './make-view.ts'
+import { receiptLead } from './pages/outcome.ts'
 import type { ReceiptView } from './view.ts'
 
 export function receiptLetter(
@@ -27,7 +28,7 @@ export function receiptLetter(
   ]
   return letter(
     fillText(words.receipt_from, { merchant }),
-    fillText(view.state === 'higher' ? words.higher_lead : words.paid_lead, { merchant }),
+    fillText(words[receiptLead(view)], { merchant }),
     // A label is a line, whatever stands in it.
     rows
       .flatMap(([name, value]) => (value === null ? [] : `${name}: ${value.replace(/\p{Cc}+/gu, ' ')}`))

@@ -59,6 +59,36 @@ test('who knows the id alone cannot change what was given; the browser that gave
   assert.equal(await address(), OWN)
 })
 
+test('where too little came and is not confirmed yet nothing is asked for, and nothing is called safe', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await story.pay(payment, COIN / 2n)
+  await story.look()
+  await story.endWindow(payment)
+  const early = await hosted.show(id)
+  assert.equal(early.state, 'lower_over')
+  assert.match(early.text, /What arrived is still being confirmed\. Then Shop can complete or refund/)
+  assert.doesNotMatch(early.text, /Where should a refund go|safe/)
+  await give(id, OWN)
+  assert.equal((await story.read(payment)).refund_address, null)
+  await story.mine(6)
+  await story.look()
+  const held = await hosted.show(id)
+  assert.match(held.text, /Your coins are safe.*Where should a refund go/)
+  assert.equal((await give(id, OWN)).status, 303)
+  assert.equal((await story.read(payment)).refund_address, OWN)
+})
+
+test('who was sent back what came late, and sent more, is not asked for an address that is not taken', async () => {
+  const { id, payment } = await held()
+  await hosted.refund(payment)
+  await story.payAndConfirm(payment, COIN)
+  const page = await hosted.show(id)
+  assert.equal(page.state, 'late')
+  assert.doesNotMatch(page.text, /Where should a refund go/)
+  assert.match(page.text, /Refunded 0\.99\d* LTC/)
+})
+
 test('over https the browser keeps it within the page of a shop too, and sends it nowhere else', async () => {
   const { settings } = gateway
   const headers = new Map<string, string>()

@@ -189,14 +189,16 @@ export interface RefundAddress {
 export interface ReceiptView extends Facts<'paid' | 'higher'> {
   /** Above what was needed; null when it is nothing. */
   readonly excess: string | null
-  /** Below it, where that counts as paid; null when it is nothing. */
+  /** Below it, where that was too little to ask for; null when it is nothing, or what the merchant accepted. */
   readonly lacking: string | null
   readonly paymentNumber: string
   readonly completedAt: Date
   /** By mail, to an address of which only the beginning is shown; null where none can be asked for. */
   readonly mail: { readonly to: string; readonly isQueued: boolean } | null
-  /** Null when nothing is held. */
+  /** Null when nothing is held, and once a refund is on its way. */
   readonly refundAddress: RefundAddress | null
+  /** Of what was too much. */
+  readonly refund: Refund | null
   /** Where the buyer goes on to; http(s) only. */
   readonly returnUrl: string | null
 }
@@ -214,7 +216,7 @@ export interface Refund {
 export interface HeldView extends Facts<'lower_over' | 'late' | 'refunded'> {
   /** Whether all that came has its confirmations: before that nothing of it is safe. */
   readonly isConfirmed: boolean
-  /** Null once a refund is on its way. */
+  /** Null while nothing of it is safe, and once a refund is on its way. */
   readonly refundAddress: RefundAddress | null
   readonly refund: Refund | null
   readonly paymentNumber: string

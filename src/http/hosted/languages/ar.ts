@@ -65,8 +65,11 @@ export const ar: Words = {
   lower_over_title: 'وصل أقل من المبلغ الكامل',
   lower_over_lead:
     'انتهى الوقت، فلا ترسل المزيد. أموالك في أمان: اطلب من {merchant} إتمام الدفعة أو ردّها، واذكر رقم الدفعة.',
+  lower_over_seen_lead:
+    'انتهى الوقت، فلا ترسل المزيد. ما وصل ما زال قيد التأكيد. بعدها يمكن لـ {merchant} إتمام الدفعة أو ردّها؛ اذكر رقم الدفعة.',
   higher_title: 'اكتمل الدفع بأكثر من المطلوب',
   higher_lead: 'طلبك مدفوع. اسأل {merchant} عن الفرق، واذكر رقم الدفعة.',
+  higher_refunded_lead: 'طلبك مدفوع، ويعيد {merchant} إليك الفرق بعد خصم رسوم الشبكة.',
   difference: 'الفرق',
   ending_title: 'انتهى الوقت',
   ending_lead: 'نبحث عن دفعتك للمرة الأخيرة. لا ترسل شيئًا الآن.',
@@ -172,6 +175,7 @@ export const ar: Words = {
   pos_open: 'مفتوح',
   pos_seen: 'في الطريق',
   pos_part: 'ينقص جزء',
+  pos_held: 'محجوز',
   pos_unpaid: 'لم يُدفع',
   pos_revoked_title: 'نقطة البيع هذه متوقفة',
   pos_revoked_lead: 'اطلب رابطًا جديدًا من لوحة تحكم {merchant}.',

@@ -66,9 +66,13 @@ export const de: Words = {
   lower_over_title: 'Es kam weniger als der volle Betrag',
   lower_over_lead:
     'Die Zeit ist um, bitte senden Sie nichts mehr. Ihr Geld ist sicher: Bitten Sie {merchant}, die Zahlung abzuschließen oder zu erstatten, und nennen Sie die Zahlungsnummer.',
+  lower_over_seen_lead:
+    'Die Zeit ist um, bitte senden Sie nichts mehr. Was ankam, wird noch bestätigt. Danach kann {merchant} die Zahlung abschließen oder erstatten; nennen Sie die Zahlungsnummer.',
   higher_title: 'Bezahlt, mit mehr als nötig',
   higher_lead:
     'Ihre Bestellung ist bezahlt. Fragen Sie {merchant} nach der Differenz, und nennen Sie die Zahlungsnummer.',
+  higher_refunded_lead:
+    'Ihre Bestellung ist bezahlt, und {merchant} sendet Ihnen die Differenz zurück, abzüglich der Netzwerkgebühr.',
   difference: 'Differenz',
   ending_title: 'Die Zeit ist um',
   ending_lead: 'Wir suchen ein letztes Mal nach Ihrer Zahlung. Bitte senden Sie jetzt nichts.',
@@ -190,6 +194,7 @@ export const de: Words = {
   pos_open: 'Offen',
   pos_seen: 'Unterwegs',
   pos_part: 'Ein Teil fehlt',
+  pos_held: 'Zurückgehalten',
   pos_unpaid: 'Nicht bezahlt',
   pos_revoked_title: 'Diese Kasse ist abgeschaltet',
   pos_revoked_lead: 'Einen neuen Link gibt es im Dashboard von {merchant}.',

@@ -62,8 +62,12 @@ export const en = {
   lower_over_title: 'Less than the full amount arrived',
   lower_over_lead:
     'The time is up, so please send nothing more. Your coins are safe: ask {merchant} to complete or refund the payment, and name the payment number.',
+  lower_over_seen_lead:
+    'The time is up, so please send nothing more. What arrived is still being confirmed. Then {merchant} can complete or refund the payment; name the payment number.',
   higher_title: 'Payment complete, with more than needed',
   higher_lead: 'Your order is paid. Ask {merchant} about the difference, and name the payment number.',
+  higher_refunded_lead:
+    'Your order is paid, and {merchant} is sending the difference back, less the fee of the network.',
   difference: 'Difference',
   ending_title: 'The time is up',
   ending_lead: 'We look for your payment one last time. Please send nothing now.',
@@ -177,6 +181,7 @@ export const en = {
   pos_open: 'Open',
   pos_seen: 'On its way',
   pos_part: 'Part is missing',
+  pos_held: 'On hold',
   pos_unpaid: 'Not paid',
   pos_revoked_title: 'This point of sale is switched off',
   pos_revoked_lead: 'Please ask for a new link in the dashboard of {merchant}.',

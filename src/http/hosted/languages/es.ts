@@ -66,8 +66,12 @@ export const es: Words = {
   lower_over_title: 'Llegó menos del importe total',
   lower_over_lead:
     'El tiempo se acabó, no envíe nada más. Sus fondos están a salvo: pida a {merchant} que complete o devuelva el pago, e indique el número de pago.',
+  lower_over_seen_lead:
+    'El tiempo se acabó, no envíe nada más. Lo que llegó aún se está confirmando. Después, {merchant} podrá completar o devolver el pago; indique el número de pago.',
   higher_title: 'Pago completado, con más de lo necesario',
   higher_lead: 'Su pedido está pagado. Pregunte a {merchant} por la diferencia e indique el número de pago.',
+  higher_refunded_lead:
+    'Su pedido está pagado, y {merchant} le devuelve la diferencia, menos la comisión de la red.',
   difference: 'Diferencia',
   ending_title: 'El tiempo se acabó',
   ending_lead: 'Buscamos su pago por última vez. No envíe nada ahora.',
@@ -182,6 +186,7 @@ export const es: Words = {
   pos_open: 'Abierta',
   pos_seen: 'En camino',
   pos_part: 'Falta una parte',
+  pos_held: 'Retenida',
   pos_unpaid: 'No pagada',
   pos_revoked_title: 'Este punto de venta está desactivado',
   pos_revoked_lead: 'Pida un nuevo enlace en el panel de {merchant}.',

@@ -67,9 +67,13 @@ export const fr: Words = {
   lower_over_title: 'Le montant reçu est incomplet',
   lower_over_lead:
     'Le délai est écoulé, n’envoyez plus rien. Vos fonds sont en sécurité : demandez à {merchant} de finaliser ou de rembourser le paiement, en indiquant le numéro de paiement.',
+  lower_over_seen_lead:
+    'Le délai est écoulé, n’envoyez plus rien. Ce qui est arrivé attend ses confirmations. Ensuite, {merchant} pourra finaliser ou rembourser le paiement ; indiquez le numéro de paiement.',
   higher_title: 'Paiement terminé, avec un excédent',
   higher_lead:
     'Votre commande est payée. Contactez {merchant} au sujet de la différence, en indiquant le numéro de paiement.',
+  higher_refunded_lead:
+    'Votre commande est payée, et {merchant} vous renvoie la différence, moins les frais de réseau.',
   difference: 'Différence',
   ending_title: 'Le délai est écoulé',
   ending_lead: 'Nous cherchons votre paiement une dernière fois. N’envoyez rien maintenant.',
@@ -189,6 +193,7 @@ export const fr: Words = {
   pos_open: 'En attente',
   pos_seen: 'En cours',
   pos_part: 'Il en manque une partie',
+  pos_held: 'Retenue',
   pos_unpaid: 'Non payée',
   pos_revoked_title: 'Cette caisse est désactivée',
   pos_revoked_lead: 'Demandez un nouveau lien dans le tableau de bord de {merchant}.',

@@ -67,9 +67,13 @@ export const ja: Words = {
   lower_over_title: '届いた金額が不足しています',
   lower_over_lead:
     '時間が過ぎましたので、これ以上は送金しないでください。届いた分は安全に保管されています。支払番号を添えて、{merchant} に完了または返金をご依頼ください。',
+  lower_over_seen_lead:
+    '時間が過ぎましたので、これ以上は送金しないでください。届いた分はまだ承認中です。承認後、{merchant} が完了または返金します。支払番号をお伝えください。',
   higher_title: 'お支払い完了(必要額を超えています)',
   higher_lead:
     'ご注文の支払いは済んでいます。差額については、支払番号を添えて {merchant} にお問い合わせください。',
+  higher_refunded_lead:
+    'ご注文の支払いは済んでいます。差額は {merchant} がネットワーク手数料を差し引いて返金しています。',
   difference: '差額',
   ending_title: '時間が過ぎました',
   ending_lead: '最後にもう一度お支払いを探しています。今は送金しないでください。',
@@ -186,6 +190,7 @@ export const ja: Words = {
   pos_open: '未払い',
   pos_seen: '送金中',
   pos_part: '不足あり',
+  pos_held: '保留中',
   pos_unpaid: '支払いなし',
   pos_revoked_title: 'この会計ページは停止されています',
   pos_revoked_lead: '{merchant} のダッシュボードで新しいリンクを作成してください。',

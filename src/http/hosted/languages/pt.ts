@@ -64,9 +64,13 @@ export const pt: Words = {
   lower_over_title: 'Chegou menos do que o valor total',
   lower_over_lead:
     'O tempo acabou, não envie mais nada. Os seus fundos estão seguros: peça a {merchant} que conclua ou reembolse o pagamento, indicando o número do pagamento.',
+  lower_over_seen_lead:
+    'O tempo acabou, não envie mais nada. O que chegou ainda está a ser confirmado. Depois, {merchant} pode concluir ou reembolsar o pagamento; indique o número do pagamento.',
   higher_title: 'Pagamento concluído, com mais do que o necessário',
   higher_lead:
     'O seu pedido está pago. Pergunte a {merchant} sobre a diferença, indicando o número do pagamento.',
+  higher_refunded_lead:
+    'O seu pedido está pago, e {merchant} está a devolver a diferença, menos a taxa da rede.',
   difference: 'Diferença',
   ending_title: 'O tempo acabou',
   ending_lead: 'Procuramos o seu pagamento uma última vez. Não envie nada agora.',
@@ -179,6 +183,7 @@ export const pt: Words = {
   pos_open: 'Em aberto',
   pos_seen: 'A caminho',
   pos_part: 'Falta uma parte',
+  pos_held: 'Retida',
   pos_unpaid: 'Não paga',
   pos_revoked_title: 'Este ponto de venda está desligado',
   pos_revoked_lead: 'Peça um novo link no painel de {merchant}.',

@@ -64,8 +64,11 @@ export const zh: Words = {
   lower_over_title: '收到的金额不足',
   lower_over_lead:
     '时间已到，请不要再发送。您的资金是安全的：请联系 {merchant} 完成或退还付款，并提供付款编号。',
+  lower_over_seen_lead:
+    '时间已到，请不要再发送。已到的款项仍在确认中。之后 {merchant} 可以完成或退还付款；请提供付款编号。',
   higher_title: '付款完成，金额多于应付',
   higher_lead: '您的订单已付清。差额请联系 {merchant}，并提供付款编号。',
+  higher_refunded_lead: '您的订单已付清，{merchant} 正在退还差额，网络手续费除外。',
   difference: '差额',
   ending_title: '时间已到',
   ending_lead: '我们正在最后一次查找您的付款。现在请不要发送。',
@@ -171,6 +174,7 @@ export const zh: Words = {
   pos_open: '待付款',
   pos_seen: '正在确认',
   pos_part: '金额不足',
+  pos_held: '待处理',
   pos_unpaid: '未付款',
   pos_revoked_title: '此收款页已停用',
   pos_revoked_lead: '请在 {merchant} 的控制台获取新链接。',

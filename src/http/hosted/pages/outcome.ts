@@ -1,5 +1,6 @@
 /** How a checkout ended, or what has to be settled by people. */
 import { fill, fillText, type Html, html } from '../html.ts'
+import type { Words } from '../languages/en.ts'
 import type { CancellingView, EndedView, ExpiredView, Frame, HeldView, ReceiptView, Refund } from '../view.ts'
 import {
   coinAmount,
@@ -14,12 +15,20 @@ import {
   merchantName,
 } from './parts.ts'
 
+/** Until the buyer goes on by himself; longer where there is more to read, and to do about the difference. */
+const RETURN_SECONDS = 8
+const READING_SECONDS = 30
+
+/** The sentence under a receipt's title, on its page and in its mail. */
+export const receiptLead = ({ state, refund }: Pick<ReceiptView, 'state' | 'refund'>): keyof Words =>
+  refund ? 'higher_refunded_lead' : `${state}_lead`
+
 export function drawReceipt(frame: Frame, view: ReceiptView): Html {
   const { words } = frame.language
   const isHigher = view.state === 'higher'
-  return html`${drawHead(frame, view.state)}
+  return html`${drawHead(frame, view.state, receiptLead(view))}
 ${view.lacking && html`<p class="hint">${fill(words.tolerated, { amount: coinAmount(frame, view.lacking, view.asset) })}</p>`}
-${drawReturn(frame, view.returnUrl, !isHigher)}
+${drawReturn(frame, view.returnUrl, isHigher ? READING_SECONDS : RETURN_SECONDS)}
 <section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>
 ${drawRows([
   [words.item, view.order.label],
@@ -31,6 +40,7 @@ ${drawRows([
   [words.date, drawTime(frame, view.completedAt)],
 ])}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
+${view.refund && drawRefund(frame, view.refund)}
 ${drawRefundAddress(frame, view)}
 ${drawMail(frame, view.mail)}
 <p><button type="button" class="copy" data-print hidden>${words.print}</button></p>
@@ -48,7 +58,7 @@ function drawMail(frame: Frame, mail: ReceiptView['mail']): Html | null {
 
 export function drawHeld(frame: Frame, view: HeldView): Html {
   const { words } = frame.language
-  return html`${drawHead(frame, view.state, view.state === 'late' && !view.isConfirmed ? 'late_seen_lead' : undefined)}
+  return html`${drawHead(frame, view.state, view.isConfirmed || view.state === 'refunded' ? undefined : `${view.state}_seen_lead`)}
 ${drawOrder(frame, view.order)}
 ${drawRows([
   [words.needed, coinAmount(frame, view.needed, view.asset)],
@@ -108,6 +118,6 @@ export function drawEnded(frame: Frame, view: EndedView): Html {
   return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 ${view.canReopen && html`<form method="post" action="${frame.path}/reopen${frame.query}"><button type="submit" class="primary">${words.reopen}</button></form>`}
-${drawReturn(frame, view.returnUrl)}
+${drawReturn(frame, view.returnUrl, view.state === 'cancelled' ? RETURN_SECONDS : null)}
 ${view.search && drawSearch(frame, view.search)}`
 }

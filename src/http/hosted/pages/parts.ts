@@ -48,7 +48,7 @@ const inFours = (address: string): Html =>
 export const drawUsualTime = (frame: Frame, minutes: number | null): Html | null =>
   minutes === null
     ? null
-    : html`<p class="hint">${fillText(frame.language.words.usual_time, { time: showMinutes(frame.language, minutes) })}</p>`
+    : html`<p class="hint" data-usual>${fillText(frame.language.words.usual_time, { time: showMinutes(frame.language, minutes) })}</p>`
 
 /** The server knows no visitor's clock: the script shows it by that. */
 export const drawTime = (frame: Frame, instant: Date): Html =>
@@ -135,12 +135,12 @@ export function drawReferences(
 export const withMerchant = (frame: Frame, sentence: string): Html =>
   html`${fill(sentence, { merchant: merchantName(frame) })}`
 
-/** @param isComplete - The buyer goes on by himself after a moment; the script counts, and lets him stay. */
-export function drawReturn(frame: Frame, url: string | null, isComplete = false): Html | null {
+/** @param seconds - After which the buyer goes on by himself; the script counts, and lets him stay. Null where he does not. */
+export function drawReturn(frame: Frame, url: string | null, seconds: number | null = null): Html | null {
   if (url === null) return null
   const { words } = frame.language
   const returning = fillText(words.returning, { merchant: merchantName(frame), seconds: '{seconds}' })
-  return html`<p><a class="button" href="${url}" data-return${isComplete && html` data-returning="${returning}" data-stay="${words.stay}"`} rel="noreferrer">${withMerchant(frame, words.return_to)}</a></p>`
+  return html`<p><a class="button" href="${url}" data-return${seconds !== null && html` data-returning="${returning}" data-seconds="${seconds}" data-stay="${words.stay}"`} rel="noreferrer">${withMerchant(frame, words.return_to)}</a></p>`
 }
 
 /** "I already paid": a transaction id, and what became of it. */

@@ -150,7 +150,7 @@ ${sales.length === 0 && html`<p class="lead">${words.pos_none}</p>`}
 }
 
 /** Where a sale stands, in a word. */
-function wordOf({ status, cancelledAt, expiresAt }: Sale, now: Date): keyof Words {
+function wordOf({ status, cancelledAt, expiresAt, isHeld }: Sale, now: Date): keyof Words {
   switch (status) {
     case 'completed':
     case 'overpaid':
@@ -164,7 +164,7 @@ function wordOf({ status, cancelledAt, expiresAt }: Sale, now: Date): keyof Word
     case 'expired':
     case 'failed':
     case 'cancelled':
-      return 'pos_unpaid'
+      return isHeld ? 'pos_held' : 'pos_unpaid'
     case null:
       return cancelledAt || now >= expiresAt ? 'pos_unpaid' : 'pos_open'
   }
