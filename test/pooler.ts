@@ -69,6 +69,20 @@ log_disconnections = 0
 `,
     { mode: 0o644 },
   )
+  const { child, stop } = await spawnPooler(file, listenPort)
+  return {
+    url: `postgres://beck@127.0.0.1:${listenPort}/beck`,
+    pid: child.pid ?? assert.fail('PgBouncer did not start'),
+    version,
+    async stop() {
+      await stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** PgBouncer with the settings of a file, once it listens. */
+export async function spawnPooler(file: string, listenPort: number) {
   // PgBouncer does not run as root.
   const options = process.getuid?.() === 0 ? ['--user', 'postgres'] : []
   const child = spawn('pgbouncer', [...options, file], {
@@ -82,7 +96,6 @@ log_disconnections = 0
   const stop = async () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
-    await rm(folder, { recursive: true, force: true })
   }
   await waitFor('PgBouncer listens', async () => {
     assert.equal(child.exitCode, null, said)
@@ -94,10 +107,5 @@ log_disconnections = 0
     socket.destroy()
     return answer
   })
-  return {
-    url: `postgres://beck@127.0.0.1:${listenPort}/beck`,
-    pid: child.pid ?? assert.fail('PgBouncer did not start'),
-    version,
-    stop,
-  }
+  return { child, stop }
 }

@@ -4,7 +4,7 @@
  *
  * @see docs/decisions/0060-audit-log.md
  */
-import { conflict } from '../core/errors.ts'
+import { conflict, invariant } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
@@ -207,8 +207,44 @@ export async function listActs(db: Queryable, filter: ActFilter): Promise<Record
 }
 
 /**
+ * Locks the act that the chain ends with, until the transaction does: nothing gets a place meanwhile, and acts are recorded.
+ *
+ * @returns False when none has a place.
+ */
+async function holdEnd(tx: Tx): Promise<boolean> {
+  for (;;) {
+    const { rows: last } = await tx.query<{ place: bigint }>(
+      'select place from audit_log where place is not null order by place desc limit 1 for update',
+    )
+    const { rows: newest } = await tx.query<{ place: bigint | null }>(
+      'select max(place) as place from audit_log',
+    )
+    // Else the chain went on while this waited for the lock.
+    if (newest[0]?.place === (last[0]?.place ?? null)) return last.length > 0
+  }
+}
+
+/**
+ * Lets this transaction change acts. Their trigger's function is another one until it ends, for it alone: to turn the trigger
+ * off would lock the table, and every transaction that records an act would wait. Needs the table's owner.
+ */
+async function changingActs<Result>(tx: Tx, work: () => Promise<Result>): Promise<Result> {
+  const { rows } = await tx.query<{ definition: string }>(
+    `select pg_get_functiondef('refuse_audit_change'::regproc) as definition`,
+  )
+  const [guard] = rows
+  invariant(guard, 'acts have a function that keeps them')
+  await tx.query(
+    'create or replace function refuse_audit_change() returns trigger language plpgsql as $$ begin return new; end $$',
+  )
+  const result = await work()
+  await tx.query(guard.definition)
+  return result
+}
+
+/**
  * The chain anew under another key, all of it or nothing: a MAC is over the one before. Needs the table's owner, for
- * nobody else may take away what keeps acts as they are. Acts that come meanwhile wait for their place.
+ * nobody else may take away what keeps acts as they are. Acts that come meanwhile are recorded, and wait for their place.
  *
  * @returns What was proven under either key, and how many MACs are other ones now. A broken chain stays as it is.
  */
@@ -219,19 +255,17 @@ export async function rechainActs(
 ): Promise<AuditProof & { readonly renewed: number }> {
   return db.transaction(async (tx) => {
     await tx.query('set local idle_in_transaction_session_timeout = 0')
-    await tx.query('lock table audit_log in share row exclusive mode')
+    const isThere = await holdEnd(tx)
     const underNext = await verifyAuditLog(tx, next)
-    if (!underNext.broken) return { ...underNext, renewed: 0 }
+    if (!isThere || !underNext.broken) return { ...underNext, renewed: 0 }
     const proven = await verifyAuditLog(tx, both)
     if (proven.broken) return { ...proven, renewed: 0 }
-    await tx.query('alter table audit_log disable trigger audit_log_stays')
-    const head = await chainAnew(tx, next)
-    await tx.query('alter table audit_log enable trigger audit_log_stays')
+    const head = await changingActs(tx, () => chainAnew(tx, next))
     return { ...proven, head, renewed: Number(head.place) }
   })
 }
 
-/** A chain that was proven, under the MACs of a key. Its trigger is off. */
+/** A chain that was proven and is held, under the MACs of a key. */
 async function chainAnew(tx: Tx, secrets: Secrets): Promise<ChainHead> {
   let head: ChainHead = { place: 0n, mac: BEGINNING }
   for (;;) {
@@ -256,7 +290,7 @@ async function chainAnew(tx: Tx, secrets: Secrets): Promise<ChainHead> {
 
 /**
  * Takes what acts say of a customer out of them: of acts on it all that was before and after, of others its email. Needs
- * the table's owner. Acts that come meanwhile wait for their place.
+ * the table's owner. Acts that come meanwhile are recorded, and wait for their place.
  *
  * @returns How many acts say less now, and where the chain ends; null where nothing changed.
  * @throws {Refusal} `audit_log_broken`: a chain that was tampered with is not made whole by this.
@@ -267,7 +301,7 @@ export async function forgetInActs(
   of: { readonly accountId: AccountId; readonly subject: string; readonly email: string },
 ): Promise<{ readonly acts: number; readonly head: ChainHead | null }> {
   await tx.query('set local idle_in_transaction_session_timeout = 0')
-  await tx.query('lock table audit_log in share row exclusive mode')
+  await holdEnd(tx)
   const { rows } = await tx.query<ActRow>(
     `select ${ACT_COLUMNS} from audit_log where account_id = $1
        and (subject = $2 or strpos(lower(coalesce(before::text, '') || coalesce(after::text, '')), lower($3)) > 0)`,
@@ -281,18 +315,18 @@ export async function forgetInActs(
       'audit_log_broken',
       `the audit log is not as it was written at place ${broken.place}; look into it first: npx beck audit verify`,
     )
-  await tx.query('alter table audit_log disable trigger audit_log_stays')
-  for (const row of told) {
-    const less = (facts: string | null) =>
-      facts === null ? null : row.subject === of.subject ? FORGOTTEN : withoutText(facts, of.email)
-    await tx.query('update audit_log set before = $2, after = $3 where id = $1', [
-      row.id,
-      less(row.before),
-      less(row.after),
-    ])
-  }
-  const head = await chainAnew(tx, secrets)
-  await tx.query('alter table audit_log enable trigger audit_log_stays')
+  const head = await changingActs(tx, async () => {
+    for (const row of told) {
+      const less = (facts: string | null) =>
+        facts === null ? null : row.subject === of.subject ? FORGOTTEN : withoutText(facts, of.email)
+      await tx.query('update audit_log set before = $2, after = $3 where id = $1', [
+        row.id,
+        less(row.before),
+        less(row.after),
+      ])
+    }
+    return chainAnew(tx, secrets)
+  })
   return { acts: told.length, head }
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { TEST_SECRETS } from '../../test/wallet.ts'
-import { openSecrets } from '../core/secrets.ts'
-import type { Database } from '../db/database.ts'
+import { TEST_SECRET_KEY, TEST_SECRETS } from '../../test/wallet.ts'
+import { newId } from '../core/ids.ts'
+import { openSecrets, type Secrets } from '../core/secrets.ts'
+import type { Database, Tx } from '../db/database.ts'
 import type { Act } from './act.ts'
-import { chainActs, listActs, recordAct, verifyAuditLog } from './audit-log.sql.ts'
+import { chainActs, forgetInActs, listActs, rechainActs, recordAct, verifyAuditLog } from './audit-log.sql.ts'
 
 const ACT: Act = {
   accountId: null,
@@ -201,3 +202,78 @@ test('another secret key verifies nothing', async () => {
   const { broken } = await verifyAuditLog(db, openSecrets(Buffer.alloc(32, 9)), null)
   assert.equal(broken?.problem, 'changed')
 })
+
+/** The transaction, and what somebody does when it has just said something. */
+const beside = (tx: Tx, said: string, then: () => Promise<unknown>): Tx => {
+  let isDone = false
+  return {
+    ...tx,
+    async query(text: string, values?: readonly unknown[]) {
+      const result = await tx.query(text, values)
+      if (!isDone && text.includes(said)) {
+        isDone = true
+        await then()
+      }
+      return result as never
+    },
+  }
+}
+
+const NEXT_KEY = Buffer.alloc(32, 9)
+const ACCOUNT = newId('acct')
+const ANEW: readonly (readonly [
+  string,
+  Secrets,
+  (db: Database, beside: (tx: Tx) => Tx) => Promise<unknown>,
+])[] = [
+  [
+    'under another key',
+    openSecrets(NEXT_KEY),
+    (db, besideTx) =>
+      rechainActs(
+        { ...db, transaction: (work, options) => db.transaction((tx) => work(besideTx(tx)), options) },
+        openSecrets(NEXT_KEY),
+        openSecrets(NEXT_KEY, TEST_SECRET_KEY),
+      ),
+  ],
+  [
+    'without what it says of a customer',
+    TEST_SECRETS,
+    (db, besideTx) =>
+      db.transaction((tx) =>
+        forgetInActs(besideTx(tx), TEST_SECRETS, {
+          accountId: ACCOUNT,
+          subject: 'cus_1',
+          email: 'a@b.example',
+        }),
+      ),
+  ],
+]
+for (const [how, secrets, makeAnew] of ANEW)
+  for (const moment of ['select ', 'create or replace function', 'set mac = n.mac'])
+    test(`while the chain is made anew ${how}, acts are recorded, wait for their place, and stay as they are: ${moment}`, async () => {
+      const db = await chained(2)
+      await db.transaction((tx) => recordAct(tx, { ...ACT, accountId: ACCOUNT, subject: 'cus_1' }))
+      await chainActs(db, TEST_SECRETS, 100)
+      let chaining: Promise<unknown> | undefined
+      const meanwhile = async () => {
+        await db.transaction(async (tx) => {
+          await tx.query(`set local lock_timeout = '5s'`)
+          await recordAct(tx, { ...ACT, subject: 'key_meanwhile' })
+        })
+        chaining = chainActs(db, secrets, 100)
+        await assert.rejects(
+          db.transaction(async (tx) => {
+            await tx.query(`set local lock_timeout = '100ms'`)
+            await tx.query(`update audit_log set actor_id = 'nobody' where place = 1`)
+          }),
+          /added to, never changed|lock timeout/,
+        )
+      }
+      await makeAnew(db, (tx) => beside(tx, moment, meanwhile))
+      await chaining
+      await chainActs(db, secrets, 100)
+      const { entries, unchained, broken } = await verifyAuditLog(db, secrets)
+      assert.deepEqual([entries, unchained, broken], [4n, 0n, null])
+      await assert.rejects(db.query(`update audit_log set actor_id = 'nobody'`), /never changed/)
+    })

@@ -267,6 +267,7 @@ users
 users
   .command('reset <email>')
   .description('print a link with which somebody sets a new password')
+  .option('--factors', 'take away passkeys, app, recovery codes and password first: they were lost')
   .action(by(async () => (await import('./users.ts')).resetUser))
 users
   .command('first')
@@ -294,7 +295,9 @@ alerts
 
 program
   .command('reconcile')
-  .description('prove the books and name what disagrees; ends with 1 when they do not balance')
+  .description(
+    'prove the books and name what disagrees; ends with 1 when they do not balance, or a coin was to be freed and is not',
+  )
   .option('--unfreeze', 'let coins whose books agree pay out again')
   .action(by(async () => (await import('./reconcile.ts')).proveBooks))
 

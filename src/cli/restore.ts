@@ -10,7 +10,7 @@ import type { Secrets } from '../core/secrets.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
 import { beginEra, beginEraAfter, readArrow } from '../db/time-arrow.sql.ts'
-import { openTimeMemory, TIME_FILE } from '../db/time-arrow.ts'
+import { BACKGROUND_TIME_FILE, openTimeMemory, RESTORE_TIME_FILE, TIME_FILE } from '../db/time-arrow.ts'
 import { afterRestore, type RestoreOptions } from '../flows/recovery/after-restore.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { DATABASE_FILE } from './backup-stream.ts'
@@ -28,10 +28,14 @@ export async function restore(
 ): Promise<void> {
   const frozen = await withStore(
     async (store, config) => {
-      const { frozen } = await withBackupFolder(folder, given.identity, (opened) =>
+      const { frozen, migrations } = await withBackupFolder(folder, given.identity, (opened) =>
         readBackup(store, config, opened),
       )
-      await store.db.transaction((tx) => recordCommand(tx, { action: 'backup.restore', subject: folder }))
+      await store.db.transaction(async (tx) => {
+        await recordCommand(tx, { action: 'backup.restore', subject: folder })
+        if (migrations.length > 0)
+          await recordCommand(tx, { action: 'database.migrate', after: { migrations } })
+      })
       return frozen
     },
     { migrated: false },
@@ -52,7 +56,7 @@ export async function declareRestored(terminal: Terminal): Promise<void> {
       await migrateRecorded(store.db)
       await store.db.transaction((tx) => recordCommand(tx, { action: 'database.restored' }))
       const frozen = await afterRestore(store, null)
-      await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
+      await beginUnheardOfEra(store.db, config.dataDir)
       return frozen
     },
     { migrated: false },
@@ -90,7 +94,7 @@ const nextSteps = (frozen: readonly string[]): string[] => [
   '  1. If the keystore is lost too: npx beck wallet init --restore, with the 24 words.',
   '  2. Start Beck. It catches up with every chain.',
   '  3. Wait until whatever was sent before the loss is confirmed; then: npx beck reconcile.',
-  '  4. Where the books agree: npx beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
+  '  4. Where the books agree: npx beck reconcile --unfreeze, until it exits with 0. Where they do not, it names what left or arrived.',
 ]
 
 /** Servers and signers show by their connections, unless a pooler stands between. */
@@ -110,7 +114,8 @@ async function requireNoServer(db: Database): Promise<void> {
 /**
  * Cut off at any moment, it leaves an empty database, or one that no Beck starts on until this was called again.
  *
- * @returns The coins that pay nothing out until the operator has looked, and the instant that the backup shows.
+ * @returns The coins that pay nothing out until the operator has looked, the instant that the backup shows, and the migrations
+ *   that brought it up to date.
  * @throws {Refusal} `not_a_backup`, `database_not_empty`, `database_is_newer`, `other_secret_key`, `other_journal`.
  */
 export async function readBackup(
@@ -118,19 +123,31 @@ export async function readBackup(
   config: Pick<Config, 'dataDir'>,
   folder: string,
   options: RestoreOptions = {},
-): Promise<{ frozen: string[]; madeAt: Date }> {
+): Promise<{ frozen: string[]; madeAt: Date; migrations: readonly string[] }> {
   return loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
     async check(tx) {
       await requireSameSecret(tx, store.secrets)
       // Before the rows are: without its journal a signer could sign a second time for what they say is unpaid.
       await putBackSignerFiles(folder, config.dataDir)
     },
-    async finish(madeAt) {
+    async finish(madeAt, migrations) {
       const frozen = await afterRestore(store, madeAt, options)
-      await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
-      return { frozen, madeAt }
+      await beginUnheardOfEra(store.db, config.dataDir)
+      return { frozen, madeAt, migrations }
     },
   })
+}
+
+/** Files of this machine that remember an era: the servers', the signer's, and that of the restores before this one. */
+const REMEMBERING = [TIME_FILE, BACKGROUND_TIME_FILE, join('signer', TIME_FILE), RESTORE_TIME_FILE]
+
+/** Above every era that a process of this machine remembers: to each of them it is a database that was looked at. */
+async function beginUnheardOfEra(db: Database, dataDir: string): Promise<void> {
+  const memories = await Promise.all(REMEMBERING.map((file) => openTimeMemory(join(dataDir, file))))
+  await beginEraAfter(db, Math.max(1, ...memories.map(({ seen }) => seen?.era ?? 1)))
+  // For the next restore: those that live with this era may remember it elsewhere.
+  const arrow = await readArrow(db)
+  if (arrow) await memories.at(-1)?.remember(arrow)
 }
 
 /** Another BECK_SECRET_KEY would show only when the first buyer pays. */

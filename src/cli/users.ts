@@ -1,12 +1,14 @@
 /** `beck users`: people of the dashboard, for who has a shell: invite, reset, list, disable. */
 import { findAccount } from '../accounts/accounts.sql.ts'
+import { listFingerprints } from '../approvals/published.sql.ts'
 import { conflict, invalid, notFound } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { type HandedOver, handOver } from '../flows/people/hand-over.ts'
 import { makeFirstLink } from '../flows/people/join.ts'
 import { merchantOfAccount } from '../flows/people/merchants.ts'
-import { INVITATION_HOURS, resetDraft, voidInvitationsOf } from '../users/invitations.sql.ts'
+import { dropCredentials } from '../users/credentials.sql.ts'
+import { INVITATION_HOURS, resetDraft, voidInvitationsOf, voidLinksBy } from '../users/invitations.sql.ts'
 import { isRole, ROLES } from '../users/permissions.ts'
 import { deleteSessions } from '../users/sessions.sql.ts'
 import { readEmail, type User } from '../users/user.ts'
@@ -75,31 +77,56 @@ export async function inviteFirst(terminal: Terminal): Promise<void> {
   ])
 }
 
-/** A link with which somebody sets a new password. His sessions end when he uses it; second factors stay. */
-export async function resetUser(terminal: Terminal, address: string): Promise<void> {
-  const handed = await inTransaction(async (tx, { secrets }, { settings }) => {
+/**
+ * A link with which somebody sets a new password. His sessions end when he uses it; second factors stay.
+ *
+ * @param options - `factors`: he lost them. Then all that he signs in with goes at once, his password too: alone it would let
+ *   in whoever knows it. What the signer knows of his passkeys stays, and is told.
+ */
+export async function resetUser(
+  terminal: Terminal,
+  address: string,
+  options: { readonly factors?: true },
+): Promise<void> {
+  const { handed, pinned } = await inTransaction(async (tx, { secrets }, { settings }) => {
     const user = await userOf(tx, address)
-    await voidInvitationsOf(tx, 'reset', user.id)
+    if (options.factors) await dropCredentials(tx, user.id)
+    else await voidInvitationsOf(tx, 'reset', user.id)
     await recordCommand(tx, {
-      action: 'user.reset',
+      action: options.factors ? 'factors.reset' : 'user.reset',
       subject: showId('usr', user.id),
       after: { email: user.email },
     })
-    return handOver({ settings, secrets }, tx, resetDraft(user.id), {
-      email: user.email,
-      merchant: null,
-      by: null,
-    })
+    const to = { email: user.email, merchant: null, by: null }
+    return {
+      handed: await handOver({ settings, secrets }, tx, resetDraft(user.id), to),
+      pinned: options.factors ? await listFingerprints(tx, user.id) : [],
+    }
   })
-  tellLink(terminal, handed, address)
+  const fingerprints = pinned.map(({ fingerprint }) => fingerprint)
+  tellLink(terminal, handed, address, options.factors && { pinned_approvers: fingerprints }, [
+    ...(options.factors
+      ? [`${address} is signed out everywhere, and has no password and no factor now.`]
+      : []),
+    ...fingerprints.map(
+      (each) => `The signer still knows a passkey of theirs: npx beck wallet approvers remove '${each}'`,
+    ),
+  ])
 }
 
-const tellLink = (terminal: Terminal, { link, isMailed }: HandedOver, email: string) =>
-  terminal.answer({ link, is_mailed: isMailed }, [
+const tellLink = (
+  terminal: Terminal,
+  { link, isMailed }: HandedOver,
+  email: string,
+  facts: Readonly<Record<string, unknown>> = {},
+  more: readonly string[] = [],
+) =>
+  terminal.answer({ link, is_mailed: isMailed, ...facts }, [
     link,
     isMailed
       ? `It is on its way to ${email} by mail: good once, for ${INVITATION_HOURS} hours, and shown only now.`
       : `Hand this to ${email}: it is good once, for ${INVITATION_HOURS} hours, and shown only now.`,
+    ...more,
   ])
 
 export async function showUsers(terminal: Terminal): Promise<void> {
@@ -129,6 +156,7 @@ export async function setUserDisabled(
     const found = await userOf(tx, address)
     if (isDisabled) {
       await disableUser(tx, found.id)
+      await voidLinksBy(tx, found.id, null)
       await deleteSessions(tx, found.id, null)
     } else await enableUser(tx, found.id)
     await recordCommand(tx, {

@@ -1,11 +1,13 @@
 /** Backups and restores that are cut off on the way: there is all of it, or it is said that there is not. */
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { testDatabase, testDatabaseUrl } from '../../test/database.ts'
+import { databaseAs, testDatabase, testDatabaseUrl } from '../../test/database.ts'
 import { testAccount } from '../../test/gateway.ts'
 import { type Database, openDatabase } from './database.ts'
 import { dumpDatabase, loadDatabase } from './dump.ts'
+import { SERVER_ROLE, SIGNER_ROLE } from './grants.ts'
 import { migrate } from './migrate.ts'
+import { listRunning, startBeating } from './running-roles.ts'
 
 async function emptyDatabase(): Promise<Database> {
   const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
@@ -83,6 +85,39 @@ test('no Beck starts on a restore that was cut off before its end, and the resto
   assert.deepEqual(finished, [JSON.parse(lines[0] ?? '').made_at])
   await migrate(db)
   assert.equal(await count(db), 3)
+})
+
+test('the server and the signer can work with what was loaded, as users of their own, and not before it is safe', async () => {
+  const url = await testDatabaseUrl({ template: null })
+  const db = openDatabase({ url })
+  after(() => db.close())
+  const server = await databaseAs(url, SERVER_ROLE)
+  const signer = await databaseAs(url, SIGNER_ROLE)
+  const refused = { code: '42501' }
+  const lines = await dump()
+  await loadDatabase(db, from(lines), {
+    ...FINE,
+    finish: () => assert.rejects(server.query('select from accounts'), refused),
+  })
+  assert.equal((await server.query('select from accounts')).rowCount, 3)
+  await signer.query('select from withdrawals')
+  await assert.rejects(signer.query('select from api_keys'), refused)
+  assert.deepEqual(await migrate(server), [])
+})
+
+test('who ran beside the database that was backed up does not run beside the one that was restored', async () => {
+  const heart = await startBeating({
+    db: source,
+    roles: ['watcher'],
+    dataDir: '.',
+    keyId: 'its',
+    log: { warn() {}, info() {} },
+  })
+  const [db, lines] = [await emptyDatabase(), await dump()]
+  await heart.stop()
+  assert.ok(lines.some((line) => line.includes('"table":"running_roles","rows":[{')))
+  await loadDatabase(db, from(lines), FINE)
+  assert.deepEqual(await listRunning(db), [])
 })
 
 test('of two restores into one database at once, one loads; the other is refused, or finishes what is loaded', async () => {

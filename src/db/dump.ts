@@ -6,7 +6,7 @@ import { conflict, invalid, OutsideFailure, type Refusal } from '../core/errors.
 import { type Migration, ranBeyond } from './applied-migrations.ts'
 import type { Database, Tx } from './database.ts'
 import { sqlState } from './failures.ts'
-import { findUnfinishedRestore, readMigrations, runMigrations } from './migrate.ts'
+import { findUnfinishedRestore, openToRoles, readMigrations, runMigrations } from './migrate.ts'
 import { allRows } from './rows.ts'
 
 interface Head {
@@ -65,8 +65,12 @@ async function dumpTable(tx: Tx, table: string, write: (line: string) => Promise
 export interface Loading<Done> {
   /** The last word before the rows are committed; by throwing it leaves the database empty. */
   check(tx: Tx): Promise<unknown>
-  /** What must be done before anybody works with the rows, once they are up to date. May be done more than once. */
-  finish(madeAt: Date): Promise<Done>
+  /**
+   * What must be done before anybody works with the rows, once they are up to date. May be done more than once.
+   *
+   * @param migrations - Those that ran now, after the backup's own.
+   */
+  finish(madeAt: Date, migrations: readonly string[]): Promise<Done>
 }
 
 /**
@@ -91,8 +95,9 @@ export async function loadDatabase<Done>(
       await prepareSchema(db, migrationsOf(head, known))
       await loadRows(db, head, reader, check)
     }
-    await runMigrations(db, known)
-    const done = await finish(new Date(head.made_at))
+    const ran = await runMigrations(db, known)
+    const done = await finish(new Date(head.made_at), ran)
+    await openToRoles(db, known)
     // Another restore of the same backup may have come to this as well.
     await db.query('drop table if exists unfinished_restore')
     return done
@@ -147,6 +152,8 @@ async function loadRows(
       const { table, rows } = readRows(line.value)
       const columns = tables.find((each) => each.table === table)?.columns
       if (!columns) throw notABackup(`it has rows of an unknown table ${table}`)
+      // Who ran beside the database that was backed up does not run here.
+      if (table === 'running_roles') continue
       // The text as it is: JSON.parse would round large numbers.
       await tx.query(
         `insert into ${table} (${columns}) overriding system value

@@ -58,8 +58,7 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
 async function runPermitted(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   try {
     const ran = await runMigrations(db, migrations)
-    await grantRoles(db, migrations)
-    await compileNothing(db)
+    await openToRoles(db, migrations)
     return ran
   } catch (error) {
     if (sqlState(error) !== INSUFFICIENT_PRIVILEGE) throw error
@@ -71,6 +70,12 @@ async function runPermitted(db: Database, migrations: readonly Migration[]): Pro
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501'
+
+/** What a migrated database is short of before the server and the signer, as users of their own, can work with it. */
+export async function openToRoles(db: Database, migrations: readonly Migration[]): Promise<void> {
+  await grantRoles(db, migrations)
+  await compileNothing(db)
+}
 
 /**
  * Statements here are short, and compiling one takes longer than running it a hundred times; the planner thinks otherwise of

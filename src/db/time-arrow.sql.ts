@@ -54,11 +54,15 @@ export const beginEra = (db: Queryable): Promise<boolean> =>
     `update time_arrow set era = greatest(era, remembered_era) + 1, stopped = null, made_safe = false where made_safe`,
   )
 
-/** After a restore that was said: whatever anybody remembers is of an era before. */
-export async function beginEraAfter(db: Queryable, remembered: Moment | null): Promise<void> {
+/**
+ * After a restore that was said: whatever anybody remembers is of an era before.
+ *
+ * @param rememberedEra - The greatest that is known to be remembered.
+ */
+export async function beginEraAfter(db: Queryable, rememberedEra: number): Promise<void> {
   await db.query(
     `insert into time_arrow (era) values (greatest(1, $1::integer) + 1) on conflict (singleton) do update
      set era = greatest(time_arrow.era, time_arrow.remembered_era, $1::integer) + 1, stopped = null, made_safe = false`,
-    [remembered?.era ?? 1],
+    [rememberedEra],
   )
 }

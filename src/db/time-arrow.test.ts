@@ -1,6 +1,6 @@
 /** The counter that only grows: what follows what, and who stops and lets go on. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -147,6 +147,16 @@ test('who sees that commits are lost, and dies before he says so, hides it from 
   }
   await keeper.turn()
   assert.match(keeper.stopped() ?? '', /lost commits/)
+})
+
+test('what could not be remembered leaves no file behind', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-time-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  const memory = await openTimeMemory(join(folder, TIME_FILE))
+  // A folder in its place: the file is written, and can not be given its name.
+  await mkdir(join(folder, TIME_FILE, 'full'), { recursive: true })
+  await assert.rejects(memory.remember(NOW))
+  assert.deepEqual(await readdir(folder), [TIME_FILE])
 })
 
 test('the signer remembers by itself, and signs nothing once the counter is smaller than in its file', async () => {

@@ -2,7 +2,7 @@
  * Time's arrow: a counter in the database that only grows. Who remembers a larger one than the database shows knows that it
  * lost commits: it was set back to a copy, recovered to a point in time, or a replica took over before it had them all.
  */
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ifThere } from '../core/files.ts'
 
@@ -56,8 +56,12 @@ export const hasTakenOver = (remembered: Moment | null, found: Arrow): boolean =
   found.timeline !== remembered.timeline &&
   whyBehind(remembered, found) === null
 
-/** The file that it remembers in. */
+/** The file that a process remembers in, beside its data: two that write one could leave the older of two moments in it. */
 export const TIME_FILE = 'time-arrow'
+/** Of watchers and workers under `--role all`. */
+export const BACKGROUND_TIME_FILE = `${TIME_FILE}.background`
+/** Of the restores that were made here. */
+export const RESTORE_TIME_FILE = `${TIME_FILE}.restore`
 
 /** What one process remembers: in its memory, and in a file for the next one. */
 export interface TimeMemory {
@@ -78,15 +82,25 @@ export async function openTimeMemory(path: string): Promise<TimeMemory> {
       seen = { history, era, tick, timeline, at }
       await mkdir(dirname(path), { recursive: true })
       const draft = `${path}.${process.pid}.${drafts++}`
-      const file = await open(draft, 'w', 0o600)
       try {
-        await file.writeFile(JSON.stringify({ ...seen, tick: String(tick) }))
-        await file.datasync()
-      } finally {
-        await file.close()
+        await writeDurably(draft, JSON.stringify({ ...seen, tick: String(tick) }))
+        await rename(draft, path)
+      } catch (error) {
+        // It is tried again every second, and a full disk should not be given a file for each time.
+        await rm(draft, { force: true }).catch(() => {})
+        throw error
       }
-      await rename(draft, path)
     },
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.datasync()
+  } finally {
+    await file.close()
   }
 }
 

@@ -55,14 +55,27 @@ test('coins that are gone freeze their asset, nobody loses anything, and only th
 
   await story.mine(1)
   await story.look()
-  assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, [robbed(port, 7n)])), [])
+  const frozen = { chain: 'sim-bitcoin', asset: 'BTC' } as const
+  assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, [robbed(port, 7n)])), {
+    lifted: [],
+    kept: [{ ...frozen, reason: 'its books do not balance' }],
+  })
   assert.equal(await proveBlock(gateway, port), 'proven')
   await assert.rejects(story.request('BTC', '0.001'), { reason: 'withdrawals_frozen' })
-  assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, [])), [], 'the chain was not asked')
+  const behind = { ...port, tip: async () => ({ ...(await port.tip()), hash: 'another' }) }
+  for (const [ports, reason] of [
+    [[], 'it was not asked'],
+    [[behind], 'its tip moved while it was compared, or Beck is behind it; try again'],
+  ] as const)
+    assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, ports)), {
+      lifted: [],
+      kept: [{ ...frozen, reason: `not compared with the chain: ${reason}` }],
+    })
 
-  assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, [port])), [
-    { chain: 'sim-bitcoin', asset: 'BTC' },
-  ])
+  assert.deepEqual(await unfreeze(gateway.db, await reconcile(gateway.db, [port])), {
+    lifted: [frozen],
+    kept: [],
+  })
   await story.turn()
   await story.mineAndTurn(2)
   assert.equal((await story.now(waiting)).status, 'completed')
@@ -77,10 +90,10 @@ test('coins of a chain that no node was ever set for do not stay frozen after a 
     chains: ['sim-bitcoin', 'litecoin'],
     addressesAhead: 1,
   })
-  assert.deepEqual(await unfreeze(db, await reconcile(db, [])), [{ chain: 'litecoin', asset: 'LTC' }])
-  assert.deepEqual(await unfreeze(db, await reconcile(db, [story.port])), [
-    { chain: 'sim-bitcoin', asset: 'BTC' },
-  ])
+  const lift = async (...ports: readonly ChainPort[]) =>
+    (await unfreeze(db, await reconcile(db, ports))).lifted
+  assert.deepEqual(await lift(), [{ chain: 'litecoin', asset: 'LTC' }])
+  assert.deepEqual(await lift(story.port), [{ chain: 'sim-bitcoin', asset: 'BTC' }])
 })
 
 test('a node that is silent, or elsewhere, proves nothing and freezes nothing', async () => {

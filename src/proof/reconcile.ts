@@ -5,9 +5,9 @@
  */
 import type { ChainPort } from '../chains/chain.ts'
 import { listChainProgress } from '../chains/chain-progress.sql.ts'
-import { type ChainName, hasAccounts } from '../core/assets.ts'
+import { type ChainName, hasAccounts, isSimulated } from '../core/assets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
-import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
+import { type Freeze, listFreezes, thaw } from '../ledger/freezes.sql.ts'
 import { sumGasLeft, sumUnswept, type Unswept } from '../treasury/unswept.sql.ts'
 import { atOneBlock, inSnapshot } from './at-block.ts'
 import {
@@ -46,7 +46,7 @@ export interface Proof {
     readonly addresses: bigint
     readonly atoms: bigint
   }[]
-  /** Chains that could not be compared: the node did not answer, or did not stand where our copy of it does. */
+  /** Chains that could not be compared: the node did not answer, or did not stand where our copy of it does; or a live one has none here. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
 
@@ -56,11 +56,14 @@ export interface Proof {
 export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]): Promise<Proof> {
   const differences: Difference[] = []
   const holdings: HoldingProof[] = []
+  const seen = new Set<ChainName>()
   const more = await inSnapshot(db, async (tx) => {
     const unlike = await findUnlikeRows(tx)
     for (const difference of unlike.differences) differences.push(difference)
-    for (const { chain } of await listChainProgress(tx))
+    for (const { chain } of await listChainProgress(tx)) {
+      seen.add(chain)
       holdings.push(...(await proveSums(tx, chain, NO_PAST)))
+    }
     return unlike.more
   })
   differences.push(...differencesOf(holdings))
@@ -69,8 +72,13 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const unproven: { chain: ChainName; reason: string }[] = []
   const unswept: Proof['unswept'][number][] = []
   const gasLeft: Proof['gasLeft'][number][] = []
+  for (const chain of seen)
+    if (!isSimulated(chain) && !ports.some((port) => port.chain === chain))
+      unproven.push({ chain, reason: 'no node is set for it here' })
   for (const port of ports) {
     const { chain } = port
+    // Of which no block was ever seen: there is nothing to compare.
+    if (!seen.has(chain)) continue
     if (hasAccounts(chain)) {
       unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
       const gas = await sumGasLeft(db, chain)
@@ -117,23 +125,36 @@ const findAllHotWalletStrays = (db: Database | Tx, port: ChainPort, locator: Loc
     ask: (hotWallet, progress) => findHotWalletStrays(port, hotWallet, progress, locator),
   })
 
+export interface KeptFreeze extends Freeze {
+  readonly reason: string
+}
+
 /**
  * Lifts the freezes of coins whose books agree with their chain again. Only the operator's command does this.
  *
- * @returns What was lifted. A coin with a difference, or on a chain that could not be asked, stays frozen; one on a chain of
- *   which no block was ever seen has nothing to compare.
+ * @returns What was lifted, and what was not: a coin with a difference, or on a chain that could not be asked, stays frozen; one on
+ *   a chain of which no block was ever seen has nothing to compare.
  */
 export async function unfreeze(
   db: Queryable,
   proof: Proof,
-): Promise<{ readonly chain: ChainName; readonly asset: string }[]> {
+): Promise<{ readonly lifted: readonly Freeze[]; readonly kept: readonly KeptFreeze[] }> {
   const seen = new Set((await listChainProgress(db)).map((progress) => progress.chain))
-  const lifted = []
+  const lifted: Freeze[] = []
+  const kept: KeptFreeze[] = []
   for (const { chain, asset } of await listFreezes(db)) {
-    const isProven =
-      (proof.compared.includes(chain) || !seen.has(chain)) &&
-      !proof.differences.some((difference) => difference.chain === chain && difference.asset === asset)
-    if (isProven && (await thaw(db, chain, asset))) lifted.push({ chain, asset })
+    const reason = whyFrozen(proof, { chain, asset }, seen.has(chain))
+    if (reason !== null) kept.push({ chain, asset, reason })
+    else if (await thaw(db, chain, asset)) lifted.push({ chain, asset })
   }
-  return lifted
+  return { lifted, kept }
+}
+
+/** Null where it need not be. */
+function whyFrozen(proof: Proof, { chain, asset }: Freeze, isSeen: boolean): string | null {
+  if (proof.differences.some((difference) => difference.chain === chain && difference.asset === asset))
+    return 'its books do not balance'
+  if (!isSeen || proof.compared.includes(chain)) return null
+  const unproven = proof.unproven.find((each) => each.chain === chain)
+  return `not compared with the chain: ${unproven?.reason ?? 'it was not asked'}`
 }

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { readConfig } from '../../src/config/config.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { freePort, startCluster } from '../../src/db/embedded/embedded.ts'
+import { readSignerConfig } from '../../src/signer/config.ts'
 import { startBeckProcess } from '../beck-process.ts'
 
 const dockerfile = await readFile('deploy/Dockerfile', 'utf8')
@@ -144,15 +145,85 @@ test('the wallet is made by the owner of the tables where the signer will look, 
 test('other commands are run by the owner of the tables beside the nodes, without the keys', async () => {
   const [each, api] = [service('command'), service('api')]
   assert.match(each.environment?.DATABASE_URL ?? '', /^postgres:\/\/beck_owner:/)
-  assert.deepEqual(
-    Object.keys(each.environment ?? {}).sort(),
-    Object.keys(service('watcher').environment ?? {}).sort(),
-  )
   for (const network of ['database', 'nodes', 'outside']) assert.ok(each.networks?.includes(network), network)
   assert.deepEqual([each.profiles, each.restart, each.secrets], [['command'], 'no', undefined])
   // What the API remembers of the database, for `beck restored`.
   assert.deepEqual(each.volumes, api.volumes)
   assert.deepEqual(each.entrypoint, undefined)
+})
+
+/** Settings of README's table that beck.env does not set, and why. */
+const NOT_OF_THE_FILE: Readonly<Record<string, string>> = {
+  PORT: 'inside the container, where compose.yaml publishes it from',
+  BECK_HOST: 'as PORT',
+  BECK_METRICS_HOST: 'as PORT',
+  BECK_METRICS_PORT: 'as PORT',
+  BECK_DATA_DIR: "the image's, where the volumes are",
+  DATABASE_URL: 'of the user of each service, by its password',
+  BECK_SIGNER_DATABASE_URL: 'the signer is a service of its own',
+  BECK_KEYSTORE_PASSPHRASE: 'a file of its own, as a secret',
+  BECK_KEYSTORE_PASSPHRASE_FILE: 'as BECK_KEYSTORE_PASSPHRASE',
+}
+/** What opens something, and who reads it. */
+const SECRETS: Readonly<Record<string, readonly string[]>> = {
+  BECK_OIDC_CLIENT_SECRET: ['api'],
+  REDIS_URL: ['api', 'command'],
+  OTEL_EXPORTER_OTLP_HEADERS: ['api', 'watcher', 'worker'],
+  ETHEREUM_WS_URL: ['command', 'watcher', 'worker'],
+  ETHEREUM_RPC_URL: ['api', 'command', 'watcher', 'worker'],
+  BITCOIN_RPC_URL: ['api', 'command', 'watcher', 'worker'],
+  LITECOIN_RPC_URL: ['api', 'command', 'watcher', 'worker'],
+  SMTP_URL: ['api', 'command', 'watcher', 'worker'],
+}
+/** Services to which the file's value of a variable is passed on. */
+const readersOf = (variable: string): string[] =>
+  Object.entries(compose.services)
+    .filter(([, { environment }]) => environment?.[variable]?.startsWith(`\${${variable}:`))
+    .map(([name]) => name)
+    .sort()
+
+test('every setting goes from beck.env to who reads it, and what opens something to nobody else', async () => {
+  const table = (await readFile('README.md', 'utf8')).matchAll(/^\| (`[A-Z].*?) \|/gm)
+  const variables = [...table].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name),
+  )
+  assert.ok(variables.length > 50, String(variables))
+  for (const variable of variables as string[])
+    assert.equal(readersOf(variable).length === 0, variable in NOT_OF_THE_FILE, variable)
+  for (const [variable, readers] of Object.entries(SECRETS))
+    assert.deepEqual(readersOf(variable), readers, variable)
+})
+
+test('the signer, and who makes its wallet, get all that a signer reads and nothing else', async () => {
+  const asked = new Set<string>()
+  await readSignerConfig(
+    new Proxy<Record<string, string>>(
+      { BECK_SECRET_KEY: 'ab'.repeat(32), DATABASE_URL: 'postgres://x/beck' },
+      {
+        get(given, name: string) {
+          asked.add(name)
+          return given[name]
+        },
+      },
+    ),
+  )
+  const passed = [...asked].filter((name) => !(name in NOT_OF_THE_FILE) && !name.endsWith('_FD')).sort()
+  for (const name of ['signer', 'wallet']) {
+    const given = Object.keys(service(name).environment ?? {})
+    assert.deepEqual(given.filter((variable) => !(variable in NOT_OF_THE_FILE)).sort(), passed, name)
+  }
+})
+
+test('what is empty in beck.env counts as not set', async () => {
+  const needed = { BECK_SECRET_KEY: 'ab'.repeat(32), DATABASE_URL: 'postgres://x/beck' }
+  const empty = (name: string) => ({
+    ...Object.fromEntries(Object.keys(service(name).environment ?? {}).map((variable) => [variable, ''])),
+    ...needed,
+  })
+  for (const name of ['api', 'worker', 'watcher', 'command', 'migrate', 'backup'])
+    assert.deepEqual(readConfig(empty(name)), readConfig(needed), name)
+  for (const name of ['signer', 'wallet'])
+    assert.deepEqual(await readSignerConfig(empty(name)), await readSignerConfig(needed), name)
 })
 
 test('every variable that compose.yaml and its example set means something to Beck', async () => {

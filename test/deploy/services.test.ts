@@ -148,6 +148,27 @@ test('the command line becomes the right user with the right settings', async ()
   assert.match(wallet, /^BECK_KEYSTORE_PASSPHRASE=correct horse battery$/m)
   assert.match(wallet, /^BECK_SIGNER_LIMITS=BTC=tx:1;LTC=tx:2$/m)
   assert.match(wallet, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m)
+  // Options of all commands may stand before them.
+  assert.match(
+    await run('--json', 'wallet', 'allow', 'bitcoin', 'bc1q'),
+    /^beck-signer .* --json wallet allow bitcoin bc1q$/m,
+  )
+  assert.match(await run('--json', 'wallet', 'show'), /^BECK_KEYSTORE_PASSPHRASE=/m)
+  for (const verb of ['backup', 'restore']) {
+    const moved = await run('--json', verb, '/x')
+    assert.match(moved, /^beck-signer /, verb)
+    assert.match(moved, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m, verb)
+  }
+  // What is called as a command is none.
+  assert.match(await run('accounts', 'create', '--name', 'wallet'), /^beck /)
+  // It asks the nodes, whose settings the signer has not.
+  for (const before of [[], ['--json']]) {
+    const find = await run(...before, 'wallet', 'find', '--gap', '5')
+    assert.match(find, /^beck .* wallet find --gap 5$/m)
+    assert.match(find, /^BECK_PUBLIC_URL=https:\/\/a b$/m)
+    assert.match(find, /^DATABASE_URL=postgres:\/\/beck_owner@x\/beck$/m)
+    assert.doesNotMatch(find, /PASSPHRASE/)
+  }
   // Where only the signer runs, everything has its settings.
   await rm(join(etc, 'beck.env'))
   const migrate = await run('migrate')

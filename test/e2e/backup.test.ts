@@ -11,6 +11,8 @@ import { readBackup } from '../../src/cli/restore.ts'
 import type { ChainName } from '../../src/core/assets.ts'
 import { openSecrets } from '../../src/core/secrets.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import { advanceArrow, readArrow } from '../../src/db/time-arrow.sql.ts'
+import { openTimeMemory } from '../../src/db/time-arrow.ts'
 import { bookSpend } from '../../src/flows/recovery/book-spend.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
@@ -132,6 +134,33 @@ test('a folder that is taken, one that cannot be written and a draft that is lef
     message: /could not be written/,
   })
   assert.deepEqual((await readdir(parent)).toSorted(), ['cut.part', 'deep', 'file'])
+})
+
+test('a restore begins an era that nobody here lived in: not the signer, a process of watchers, or a restore before', async () => {
+  const story = await tellPayouts(CHAIN)
+  const [dataDir, folder] = [await emptyFolder(), join(await emptyFolder(), 'today')]
+  await story.turn()
+  await advanceArrow(story.gateway.db)
+  await writeBackup(story.gateway.db, dataDir, folder)
+  const restoredEra = async () => {
+    const db = await emptyDatabase()
+    await readBackup({ db, secrets: TEST_SECRETS }, { dataDir }, folder, { chains: [], addressesAhead: 0 })
+    const arrow = await readArrow(db)
+    assert.ok(arrow)
+    return arrow
+  }
+  const first = await restoredEra()
+  assert.equal(first.era, 2)
+  const second = await restoredEra()
+  assert.equal(second.era, 3, 'although nobody but the restore itself had seen the first')
+  for (const [file, era] of [
+    ['time-arrow', 10],
+    ['time-arrow.background', 20],
+    ['signer/time-arrow', 30],
+  ] as const) {
+    await (await openTimeMemory(join(dataDir, file))).remember({ ...second, era, tick: 900n })
+    assert.equal((await restoredEra()).era, era + 1, file)
+  }
 })
 
 test('a backup that is not whole is refused, and leaves an empty database', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  appendFile,
   chmod,
   cp,
   lstat,
@@ -21,6 +22,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { after } from 'node:test'
 import { withDatabase } from '../../../test/database.ts'
+import { until, waitFor } from '../../../test/wait-for.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { openDatabase } from '../database.ts'
 import { DirectoryInUse } from './directory-lock.ts'
@@ -167,6 +169,32 @@ test('the cluster asks for a password that only its owner can read, and its page
   })
   url.password = 'wrong'
   await withDatabase(url.toString(), (db) => assert.rejects(db.query('select 1'), /password/))
+})
+
+test('the log stays short while the server runs, and holds no statements', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const dataDir = await folder()
+  const cluster = await startCluster({ dataDir, settings })
+  atEnd(() => cluster.stop())
+  const db = openDatabase({ url: cluster.url('postgres') })
+  atEnd(() => db.close())
+  const log = join(dataDir, 'postgres.log')
+  const fail = () =>
+    assert.rejects(db.query("select 'a secret' as text, 1 / (random() * 0)::int"), /division by zero/)
+  await fail()
+  const said = await waitFor('a line', async () => {
+    const text = await readFile(log, 'utf8')
+    return text.includes('division by zero') ? text : null
+  })
+  assert.doesNotMatch(said, /a secret/)
+  await appendFile(log, 'x'.repeat(10_000_000))
+  t.mock.timers.tick(60_000)
+  await until('short', async () => (await stat(log)).size === 0)
+  assert.ok((await stat(`${log}.1`)).size > 10_000_000)
+  assert.equal((await stat(`${log}.1`)).mode & 0o777, 0o600)
+  await fail()
+  // From its beginning on: nothing is left out where the old text stood.
+  await until('a line', async () => /^\d{4}-.*division by zero/.test(await readFile(log, 'utf8')))
 })
 
 test('a cluster that cannot be seen is not made anew, and its password is kept', async () => {

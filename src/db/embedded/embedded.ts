@@ -145,6 +145,8 @@ const serverSettings = (port: number): string[] => [
   'log_checkpoints=off',
   // A constraint's detail quotes the row, and rows hold people's addresses.
   'log_error_verbosity=terse',
+  // So may a statement; and lists are looked for by statements that are cut off by the dozen, a page of text each.
+  'log_min_error_statement=fatal',
 ]
 
 const connectionString = (user: string, password: string, port: number, database: string): string =>

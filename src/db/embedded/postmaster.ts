@@ -1,13 +1,15 @@
 /** The PostgreSQL server process: started, watched, restarted when it dies, and found again when Beck died first. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { closeSync, fstatSync, openSync, renameSync } from 'node:fs'
-import { open, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { copyFile, open, readdir, readFile, readlink, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.ts'
 import { unavailable } from '../../core/errors.ts'
+import { ifThere } from '../../core/files.ts'
 import type { Log } from '../../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../../core/pause.ts'
+import { MINUTE_MS } from '../../core/time.ts'
 import { as, type ClusterLocation } from './cluster-location.ts'
 import { removeSockets } from './cluster-socket.ts'
 
@@ -23,6 +25,7 @@ const STOP_STEPS: readonly EndingStep[] = [
 ]
 const RESTART_PAUSE: Backoff = { firstMs: 100, maxMs: 5_000 }
 const LOG_BYTES_MAX = 10_000_000
+const LOG_LOOK_MS = MINUTE_MS
 
 interface Launch {
   readonly location: ClusterLocation
@@ -47,9 +50,19 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
       child = spawned
     })
   }
+  const looking = setInterval(() => {
+    shortenLog(launch.logFile).catch((error: unknown) =>
+      log.warn({ err: error, file: launch.logFile }, "PostgreSQL's log can not be kept short"),
+    )
+  }, LOG_LOOK_MS)
+  looking.unref()
   // Should Beck end without closing in order, PostgreSQL is at least told; kill -9 leaves it to the next start.
   const atExit = () => child?.kill('SIGINT')
   process.once('exit', atExit)
+  const leave = () => {
+    clearInterval(looking)
+    process.off('exit', atExit)
+  }
 
   const watch = (server: ChildProcess) =>
     server.once('exit', (code, signal) => {
@@ -74,7 +87,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
   try {
     watch(await start())
   } catch (error) {
-    process.off('exit', atExit)
+    leave()
     throw error
   }
 
@@ -84,7 +97,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
       stopping.abort()
       await restarting
       if (child) await endProcess(child, STOP_STEPS)
-      process.off('exit', atExit)
+      leave()
     },
   }
 }
@@ -95,7 +108,8 @@ async function startServer(
   stopping: AbortSignal,
   spawned: (child: ChildProcess) => void,
 ): Promise<ChildProcess> {
-  const log = openLog(logFile)
+  await shortenLog(logFile)
+  const log = openSync(logFile, 'a', 0o600)
   const logStart = fstatSync(log).size
   let child: ChildProcess
   try {
@@ -113,7 +127,7 @@ async function startServer(
   child.once('error', (error) => {
     failure = error
   })
-  const startedAtMs = Date.now()
+  const startedAtMs = performance.now()
   let isLate = false
   // The same sign of readiness that pg_ctl waits for: line 8 of postmaster.pid.
   while (!(await isReady(location.pgData, child.pid))) {
@@ -123,7 +137,7 @@ async function startServer(
         `PostgreSQL ended with code ${child.exitCode} while starting: ${failure?.message ?? ''}\n${said}`,
       )
     }
-    const tookMs = Date.now() - startedAtMs
+    const tookMs = performance.now() - startedAtMs
     if (stopping.aborted || tookMs > START_LIMIT_MS) {
       await endProcess(child, STOP_STEPS)
       throw new Error(`PostgreSQL was not ready within ${Math.round(tookMs / 1_000)} s; see ${logFile}`)
@@ -164,11 +178,11 @@ export async function stopOrphans(pgData: string): Promise<void> {
     { atMs: FAST_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGQUIT') },
     { atMs: FAST_STOP_LIMIT_MS + IMMEDIATE_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGKILL') },
   ]
-  const startedAtMs = Date.now()
+  const startedAtMs = performance.now()
   for (let taken = 0; ; ) {
     const orphans = await processesOn(pgData)
     if (orphans.length === 0) break
-    const elapsedMs = Date.now() - startedAtMs
+    const elapsedMs = performance.now() - startedAtMs
     const step = steps[taken]
     if (step && elapsedMs >= step.atMs) {
       for (const orphan of orphans) step.tell(orphan)
@@ -224,13 +238,17 @@ export const postmastersAmong = (processes: string, pgData: string): number[] =>
     .filter((line) => `${line} `.includes(`/postgres -D ${pgData} `))
     .map((line) => Number.parseInt(line, 10))
 
-/** Opens the log for appending; a long one is put aside first, so that two of them are kept at most. */
-function openLog(file: string): number {
-  const log = openSync(file, 'a', 0o600)
-  if (fstatSync(log).size < LOG_BYTES_MAX) return log
-  closeSync(log)
-  renameSync(file, `${file}.1`)
-  return openSync(file, 'a', 0o600)
+/**
+ * Puts a long log aside, so that two of them are kept at most. PostgreSQL has it open for appending: what it says next begins the
+ * short one.
+ */
+async function shortenLog(file: string): Promise<void> {
+  const found = await ifThere(stat(file))
+  if (!found || found.size < LOG_BYTES_MAX) return
+  const aside = `${file}.1`
+  // Where the disk is full, the database needs the room more.
+  await copyFile(file, aside, constants.COPYFILE_FICLONE).catch(() => rm(aside, { force: true }))
+  await truncate(file)
 }
 
 async function readFrom(file: string, start: number): Promise<string> {

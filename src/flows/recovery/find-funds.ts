@@ -5,7 +5,7 @@
  */
 import type { ChainPort, FoundFunds } from '../../chains/chain.ts'
 import { endLease } from '../../chains/chain-progress.sql.ts'
-import { type Asset, type ChainName, hasAccounts, networkOfChain } from '../../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts, isSimulated, networkOfChain } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { lockTip } from '../../proof/prove-block.sql.ts'
 import { searchCapitalAgain } from '../../treasury/unexpected-deposits.sql.ts'
@@ -35,6 +35,8 @@ export interface Search {
   readonly finds: readonly Find[]
   /** Coins that were not known before and are now, by chain. */
   readonly recorded: Readonly<Partial<Record<ChainName, number>>>
+  /** Chains of live wallets that nobody was asked about: what lies there was not looked for. */
+  readonly notSearched: readonly ChainName[]
 }
 
 const TRIES_MAX = 5
@@ -49,9 +51,13 @@ const BRANCHES: readonly Branch[] = [DEPOSIT_BRANCH, INTERNAL_BRANCH]
 export async function findFunds(gateway: Gateway, ports: readonly ChainPort[], gap: number): Promise<Search> {
   const finds: Find[] = []
   const recorded: Partial<Record<ChainName, number>> = {}
+  const notSearched: ChainName[] = []
   for (const wallet of await currentWallets(gateway.db, gateway.secrets)) {
     const port = ports.find(({ chain }) => chain === wallet.chain)
-    if (!port?.findFunds) continue
+    if (!port?.findFunds) {
+      if (!isSimulated(wallet.chain)) notSearched.push(wallet.chain)
+      continue
+    }
     await meetChain(gateway, port)
     // Most funds lie within the first gap, and one pass suffices for them.
     let end = 2 * gap
@@ -78,7 +84,7 @@ export async function findFunds(gateway: Gateway, ports: readonly ChainPort[], g
       break
     }
   }
-  return { finds, recorded }
+  return { finds, recorded, notSearched }
 }
 
 const askFor = async (port: ChainPort, lookups: readonly Uint8Array[]): Promise<FoundFunds> => {
