@@ -17,7 +17,7 @@ import { keyIdOf } from './core/secrets.ts'
 import { openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
 import { startBeating } from './db/running-roles.ts'
-import { openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
+import { BACKGROUND_TIME_FILE, openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
@@ -179,9 +179,8 @@ async function keepTime(start: Start): Promise<TimeKeeper> {
   // Of its own, so that it can look at a database that nobody else may use.
   const db = openDatabase({ url: store.url, connectionsMax: 2, applicationName: 'beck' })
   closers.push(() => db.close())
-  // Two processes that write one file could leave the older of two moments in it.
   const isSecond = share === 'background'
-  const memory = await openTimeMemory(join(config.dataDir, isSecond ? `${TIME_FILE}.background` : TIME_FILE))
+  const memory = await openTimeMemory(join(config.dataDir, isSecond ? BACKGROUND_TIME_FILE : TIME_FILE))
   const told = openToldPayments(config.dataDir, memory.seen?.at ?? null)
   const keeper = openTimeKeeper({
     db,

@@ -14,6 +14,8 @@ export interface TakenMail {
 export interface MailServer {
   readonly port: number
   readonly mails: readonly TakenMail[]
+  /** Conversations that have ended. */
+  readonly ended: () => number
   /** Its certificate, which is its own authority. */
   readonly ca: string
   close(): Promise<void>
@@ -25,6 +27,9 @@ export const MAIL_PASSWORD = 'p@ss word/7'
 /**
  * @param options.isTls - TLS from the first byte; otherwise STARTTLS, unless `hidesStartTls`.
  * @param options.refuse - The answer to a recipient: a code of SMTP, or null to take him.
+ * @param options.refuseSender - The answer to a sender, likewise.
+ * @param options.answerAt - When recipients are answered.
+ * @param options.takeAt - When mails are taken.
  */
 export async function openMailServer(
   options: {
@@ -32,10 +37,18 @@ export async function openMailServer(
     readonly isTls?: boolean
     readonly hidesStartTls?: boolean
     readonly refuse?: (recipient: string) => number | null
+    readonly refuseSender?: (sender: string) => number | null
+    readonly answerAt?: (recipient: string) => Promise<void>
+    readonly takeAt?: () => Promise<void>
   } = {},
 ): Promise<MailServer> {
   const { key, cert } = selfSigned(['127.0.0.1', 'localhost'])
   const mails: TakenMail[] = []
+  let ended = 0
+  const answer = (code: number | null, address: string, done: (error?: Error) => void) => {
+    if (code === null) done()
+    else done(Object.assign(new Error(`no mail for ${address}`), { responseCode: code }))
+  }
   const settings: SMTPServerOptions = {
     secure: options.isTls ?? false,
     key,
@@ -46,10 +59,14 @@ export async function openMailServer(
       if (username === MAIL_USER && password === MAIL_PASSWORD) done(null, { user: username })
       else done(new Error('Invalid username or password'))
     },
-    onRcptTo({ address }, _session, done) {
-      const code = options.refuse?.(address) ?? null
-      if (code === null) done()
-      else done(Object.assign(new Error(`no mail for ${address}`), { responseCode: code }))
+    onMailFrom: ({ address }, _session, done) =>
+      answer(options.refuseSender?.(address) ?? null, address, done),
+    async onRcptTo({ address }, _session, done) {
+      await options.answerAt?.(address)
+      answer(options.refuse?.(address) ?? null, address, done)
+    },
+    onClose() {
+      ended += 1
     },
     onData(stream, session, done) {
       let raw = ''
@@ -57,7 +74,8 @@ export async function openMailServer(
       stream.on('data', (chunk: string) => {
         raw += chunk
       })
-      stream.on('end', () => {
+      stream.on('end', async () => {
+        await options.takeAt?.()
         mails.push({
           to: session.envelope.rcptTo.map(({ address }) => address),
           source: raw.replace(/(?<!\?)=\r\n/g, '').replaceAll('=3D', '='),
@@ -79,5 +97,11 @@ export async function openMailServer(
   }
   after(close)
   const address = server.server.address()
-  return { port: typeof address === 'object' && address ? address.port : 0, mails, ca: cert, close }
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    mails,
+    ended: () => ended,
+    ca: cert,
+    close,
+  }
 }

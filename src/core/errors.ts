@@ -25,19 +25,33 @@ export class Refusal extends Error {
   readonly kind: RefusalKind
   readonly reason: string
   readonly details: readonly FieldProblem[]
+  /** Of what is unavailable until then; null where nobody knows. */
+  readonly retryAfterSeconds: number | null
 
-  constructor(kind: RefusalKind, reason: string, message: string, details: readonly FieldProblem[] = []) {
+  constructor(
+    kind: RefusalKind,
+    reason: string,
+    message: string,
+    details: readonly FieldProblem[] = [],
+    retryAfterSeconds: number | null = null,
+  ) {
     super(message)
     this.kind = kind
     this.reason = reason
     this.details = details
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
 /** What an error says; whatever else was thrown, as text. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-type Reasoned = (reason: string, message: string, details?: readonly FieldProblem[]) => Refusal
+type Reasoned = (
+  reason: string,
+  message: string,
+  details?: readonly FieldProblem[],
+  retryAfterSeconds?: number,
+) => Refusal
 
 const refusalOf =
   (kind: RefusalKind): Reasoned =>

@@ -80,7 +80,11 @@ function openRefusals(levels: readonly LocalBuckets[], size: BucketSize, log: Lo
   }
 }
 
-export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
+export function openAddressLimit(
+  size: BucketSize,
+  log: Log,
+  now: () => number = () => performance.now(),
+): AddressLimit {
   const levels = openLevels(size, now)
   const { isShut, refuse } = openRefusals(levels, size, log, now)
   const giveBack = (networks: readonly string[], from = 0) => {

@@ -39,6 +39,17 @@ test('a key opens nothing from the instant it expires, believed or not', async (
   assert.deepEqual(await ask(soon.key), [401, 'expired_api_key'])
 })
 
+test('a revoked key opens nothing after two seconds, wherever the wall clock is set meanwhile', async (t) => {
+  const { key, id } = await keyOf()
+  const own = await testApp(gateway)
+  assert.deepEqual(await ask(key, undefined, own), [200, undefined])
+  await db.query('update api_keys set revoked_at = now() where id = $1', [id])
+  const [wall, steady] = [Date.now.bind(Date), performance.now.bind(performance)]
+  t.mock.method(Date, 'now', () => wall() - HOUR_MS)
+  t.mock.method(performance, 'now', () => steady() + 2_000)
+  assert.deepEqual(await ask(key, undefined, own), [401, 'revoked_api_key'])
+})
+
 test('a key bound to networks is refused from anywhere else', async () => {
   const { key } = await keyOf({ allowedNetworks: ['203.0.113.0/24', '2001:db8::/32'] })
   assert.deepEqual(await ask(key, '203.0.113.255'), [200, undefined])
@@ -93,4 +104,30 @@ test('when a key was last used is written down for all at once, at the latest at
   await own.close()
   assert.ok(Number(await of(used.id)) >= before)
   assert.equal(await of(idle.id), null)
+})
+
+test('a key made a second ago is good where many wrong ones came from, and guesses cost the database little', async (t) => {
+  const steady = performance.now.bind(performance)
+  let [at, rosters] = [0, 0]
+  t.mock.method(performance, 'now', () => at || steady())
+  const counting = {
+    ...db,
+    query: ((...given: Parameters<typeof db.query>) => {
+      if (String(given[0]).startsWith('select key_hash as hash')) rosters += 1
+      return db.query(...given)
+    }) as typeof db.query,
+  }
+  const own = await testApp({ ...gateway, db: counting }, { trustProxy: '127.0.0.1' })
+  const stranger = await keyOf()
+  await db.query('delete from api_keys where id = $1', [stranger.id])
+  at = steady()
+  for (let count = 0; count < 50; count++) assert.equal((await ask(stranger.key, undefined, own))[0], 401)
+  assert.equal((await ask(stranger.key, undefined, own))[0], 429)
+  const { key } = await keyOf()
+  for (let count = 0; count < 20; count++) assert.equal((await ask(stranger.key, undefined, own))[0], 429)
+  assert.equal(rosters, 1)
+  at += 1_000
+  assert.deepEqual(await ask(key, undefined, own), [200, undefined])
+  for (let count = 0; count < 20; count++) assert.equal((await ask(stranger.key, undefined, own))[0], 429)
+  assert.equal(rosters, 2)
 })

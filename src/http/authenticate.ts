@@ -31,6 +31,8 @@ export interface KeyHeaders {
 const BELIEVED_MS = 2_000
 const BELIEVED_KEYS_MAX = 10_000
 const ROSTER_MS = 10_000
+/** What it does not hold may have been made since. */
+const ROSTER_MISS_MS = 1_000
 /** The last use of a key is written so seldom, for all keys at once: no request waits for it. */
 const USES_MS = 60_000
 
@@ -61,30 +63,29 @@ export interface Authenticator {
    */
   caller(key: string, address: string): Promise<Caller>
   /**
-   * Whether there is such a key, without asking the database for each: guesses of one who guessed much before cost it one
-   * query in ten seconds. A key made since is seen then.
+   * Whether there is such a key, without asking the database for each: guesses of those who guessed much before cost it one
+   * query a second. A key made since is seen then.
    */
   exists(key: string): Promise<boolean>
   /** Writes down which keys were used. */
   close(): Promise<void>
 }
 
-/** Looks keys up by their hash and remembers each answer for two seconds, good ones only. */
-export function openAuthenticator(db: Queryable, log: Log, now: () => number = Date.now): Authenticator {
-  const uses = new Map<ApiKeyId, KeyUse>()
-  const writeUses = async () => {
-    const batch = [...uses.values()]
-    uses.clear()
-    if (batch.length > 0) await recordKeyUses(db, batch)
+/** Looks keys up by their hash and remembers each answer for two seconds by the steady clock, good ones only. */
+export function openAuthenticator(db: Queryable, log: Log): Authenticator {
+  const uses = openUses(db, log)
+  let roster = { readAt: Number.NEGATIVE_INFINITY, hashes: Promise.resolve(new Set<string>()) }
+  const readRoster = (olderThanMs: number): Promise<Set<string>> => {
+    const at = performance.now()
+    if (at - roster.readAt < olderThanMs) return roster.hashes
+    const read = { readAt: at, hashes: listKeyHashes(db) }
+    roster = read
+    // What could not be read is asked for again as soon as what is missing there.
+    read.hashes.catch(() => {
+      read.readAt += ROSTER_MISS_MS - ROSTER_MS
+    })
+    return read.hashes
   }
-  const tryToWrite = () =>
-    writeUses().catch((error: unknown) =>
-      log.warn({ err: error }, 'the last use of keys could not be written'),
-    )
-  const writing = setInterval(tryToWrite, USES_MS)
-  writing.unref()
-
-  let roster = { until: Number.NEGATIVE_INFINITY, hashes: Promise.resolve(new Set<string>()) }
   const believed = new Map<string, { until: number; caller: Promise<Caller> }>()
 
   const lookUp = async (hash: Buffer): Promise<Caller> => {
@@ -104,10 +105,10 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
   const believedCaller = (hash: Buffer): Promise<Caller> => {
     const name = hash.toString('base64')
     const known = believed.get(name)
-    if (known && known.until > now()) return known.caller
+    if (known && known.until > performance.now()) return known.caller
     if (believed.size >= BELIEVED_KEYS_MAX) believed.clear()
     const caller = lookUp(hash)
-    const entry = { until: now() + BELIEVED_MS, caller }
+    const entry = { until: performance.now() + BELIEVED_MS, caller }
     believed.set(name, entry)
     caller.catch(() => {
       if (believed.get(name) === entry) believed.delete(name)
@@ -116,23 +117,44 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
   }
 
   return {
-    async close() {
-      clearInterval(writing)
-      await tryToWrite()
-    },
+    close: () => uses.close(),
     async exists(key) {
       const parsed = parseApiKey(key)
       if (!parsed) return false
-      if (roster.until <= now()) roster = { until: now() + ROSTER_MS, hashes: listKeyHashes(db) }
-      return (await roster.hashes).has(parsed.hash.toString('base64'))
+      const name = parsed.hash.toString('base64')
+      return (await readRoster(ROSTER_MS)).has(name) || (await readRoster(ROSTER_MISS_MS)).has(name)
     },
     async caller(key, address) {
       const parsed = parseApiKey(key)
       if (!parsed) throw malformed('the API key is malformed: check that it was copied whole')
       const caller = await believedCaller(parsed.hash)
-      requireInForce(caller, address, now(), log)
-      uses.set(caller.keyId, { accountId: caller.account.id, keyId: caller.keyId, at: new Date(now()) })
+      const at = new Date()
+      requireInForce(caller, address, at, log)
+      uses.add({ accountId: caller.account.id, keyId: caller.keyId, at })
       return caller
+    },
+  }
+}
+
+/** The last use of each key, written down now and then. */
+function openUses(db: Queryable, log: Log) {
+  const uses = new Map<ApiKeyId, KeyUse>()
+  const writeUses = async () => {
+    const batch = [...uses.values()]
+    uses.clear()
+    if (batch.length > 0) await recordKeyUses(db, batch)
+  }
+  const tryToWrite = () =>
+    writeUses().catch((error: unknown) =>
+      log.warn({ err: error }, 'the last use of keys could not be written'),
+    )
+  const writing = setInterval(tryToWrite, USES_MS)
+  writing.unref()
+  return {
+    add: (use: KeyUse): unknown => uses.set(use.keyId, use),
+    async close() {
+      clearInterval(writing)
+      await tryToWrite()
     },
   }
 }
@@ -140,10 +162,10 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
 function requireInForce(
   { keyId, account, expiresAt, networks }: Caller,
   address: string,
-  nowMs: number,
+  at: Date,
   log: Log,
 ): void {
-  if (expiresAt && expiresAt.getTime() <= nowMs) {
+  if (expiresAt && expiresAt <= at) {
     throw unauthenticated(
       'expired_api_key',
       `the API key expired at ${expiresAt.toISOString()}; use the one that replaced it`,

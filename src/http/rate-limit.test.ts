@@ -77,6 +77,20 @@ test('a counter lets the limit pass in each window', () => {
   assert.equal(counter.count('a'), 0)
 })
 
+test('a wall clock that is set back refuses nobody', (t) => {
+  let wallMs = 1_800_000_000_000
+  t.mock.method(Date, 'now', () => wallMs)
+  const buckets = openLocalBuckets({ perSecond: 10, burst: 5 })
+  const counter = openCounter(1, 1)
+  const until = performance.now() + 2
+  for (const name of ['a', 'b'])
+    assert.deepEqual([buckets.take(name).allowed, counter.count(name)], [true, 0])
+  wallMs -= 3_600_000
+  while (performance.now() < until);
+  for (const name of ['a', 'b'])
+    assert.deepEqual([buckets.take(name).allowed, counter.count(name)], [true, 0])
+})
+
 const gateway = await testGateway()
 
 test('every answer to a key says what is left, and one too many is answered with 429', async () => {

@@ -1,7 +1,7 @@
 /**
  * Token buckets, kept as one number each (GCRA): the instant at which the bucket will be full again. A request moves
  * it on by the time one token takes to refill; a request that would move it further ahead than the whole bucket
- * takes is refused.
+ * takes is refused. Times are those of the steady clock: one that is set back would refuse everybody until it was there again.
  */
 import { sharesOf } from '../core/networks.ts'
 
@@ -41,7 +41,10 @@ export interface LocalBuckets extends RateLimiter {
 }
 
 /** Buckets of this process alone. */
-export function openLocalBuckets(size: BucketSize, now: () => number = Date.now): LocalBuckets {
+export function openLocalBuckets(
+  size: BucketSize,
+  now: () => number = () => performance.now(),
+): LocalBuckets {
   const fullAt = new Map<string, number>()
   const refillMs = 1_000 / size.perSecond
   let sweptAt = now()
@@ -79,6 +82,9 @@ export function openLevels(size: BucketSize, now?: () => number): readonly Local
   )
 }
 
+/** Seconds, rounded up: a millionth of one is what adding up fractions of milliseconds may be off by. */
+const secondsOf = (ms: number): number => Math.max(0, Math.ceil(ms / 1_000 - 1e-6))
+
 /** @param untilFullMs - From now until the bucket is full. */
 export function describeTake(size: BucketSize, allowed: boolean, untilFullMs: number): Take {
   const refillMs = 1_000 / size.perSecond
@@ -86,10 +92,8 @@ export function describeTake(size: BucketSize, allowed: boolean, untilFullMs: nu
   return {
     allowed,
     remaining: Math.max(0, Math.floor(size.burst - missing + TOLERANCE)),
-    resetSeconds: Math.ceil(untilFullMs / 1_000),
-    retryAfterSeconds: allowed
-      ? 0
-      : Math.max(1, Math.ceil((untilFullMs - (size.burst - 1) * refillMs) / 1_000)),
+    resetSeconds: secondsOf(untilFullMs),
+    retryAfterSeconds: allowed ? 0 : Math.max(1, secondsOf(untilFullMs - (size.burst - 1) * refillMs)),
   }
 }
 
@@ -101,13 +105,17 @@ export interface Counter {
   waitOf(name: string): number
 }
 
-export function openCounter(limit: number, windowMs: number, now: () => number = Date.now): Counter {
+export function openCounter(
+  limit: number,
+  windowMs: number,
+  now: () => number = () => performance.now(),
+): Counter {
   const windows = new Map<string, { until: number; seen: number }>()
   return {
     waitOf(name) {
       const window = windows.get(name)
       const waitMs = window && window.seen >= limit ? window.until - now() : 0
-      return Math.max(0, Math.ceil(waitMs / 1_000))
+      return secondsOf(waitMs)
     },
     count(name) {
       const at = now()
@@ -119,7 +127,7 @@ export function openCounter(limit: number, windowMs: number, now: () => number =
         windows.set(name, window)
       }
       window.seen += 1
-      return window.seen > limit ? Math.ceil((window.until - at) / 1_000) : 0
+      return window.seen > limit ? secondsOf(window.until - at) : 0
     },
   }
 }

@@ -32,7 +32,7 @@ export const resetLetter = (link: string, hours: number): Letter =>
     'A new password for Beck',
     `This link sets a new password. It is good once, for ${hours} hours:`,
     link,
-    'Your passkeys and authenticator app stay as they are. If you did not ask for it, do nothing: your password stays as it is.',
+    'The link changes no passkey and no authenticator app. If you did not ask for it, do nothing: without the link nothing changes.',
   )
 
 export const lockoutLetter = (address: string): Letter =>
@@ -201,6 +201,7 @@ export const NOTICES: Readonly<Record<string, string>> = {
   'passkey.add': 'A passkey was added',
   'passkey.remove': 'A passkey was removed',
   'recovery_codes.renew': 'New recovery codes were made',
+  'factors.reset': 'Your passkeys, authenticator app, recovery codes and password were taken away',
   'sign_on.tie': 'Your sign-in was tied to your single sign-on',
   'member.invite': 'Somebody was invited to the team',
   'member.change': 'A role in the team was changed',
@@ -227,7 +228,7 @@ export const NOTICES: Readonly<Record<string, string>> = {
 
 /** Of a person himself: told to him, and to the owners of his teams. */
 export const isOfPerson = (action: string): boolean =>
-  /^(password|totp|passkey|recovery_codes|sign_on)\./.test(action)
+  /^(password|totp|passkey|recovery_codes|factors|sign_on)\./.test(action)
 
 /** Told of test accounts too: the same people may do the same on the live one. */
 export const isOfTeam = (action: string): boolean => /^(member|user|merchant)\./.test(action)

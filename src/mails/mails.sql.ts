@@ -122,7 +122,7 @@ export async function postponeMail(
   )
 }
 
-/** It was cut off before the server said anything: due again, and not counted. */
+/** It was cut off before the server said what it does with it: due again, and not counted. */
 export async function releaseMail(db: Queryable, id: string): Promise<void> {
   await db.query(
     `update mails set next_attempt_at = now(), attempts = attempts - 1 where id = $1 and status = 'queued'`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { invitationLetter, noticeLetter } from './letters.ts'
-import { pauseAfter } from './mail.ts'
+import { isFinal, pauseAfter } from './mail.ts'
 import { readMailFrom, readSmtpUrl } from './smtp-url.ts'
 
 test('SMTP_URL: TLS is asked for, except on this machine', () => {
@@ -64,6 +64,31 @@ test('a notice says what, who, from where and when', () => {
     text,
     /An API key was made at Shop\.\n\nBy ada@example\.com, from 192\.0\.2\.7, on 2026-01-02 at 03:04 UTC\./,
   )
+})
+
+test('only an answer about the recipient or the mail itself is for good; the rest is the operator’s to mend', () => {
+  const answers = [
+    ['recipient', '550 no such user here', true],
+    ['recipient', '551 user not local', true],
+    ['recipient', '552 mailbox full', true],
+    ['recipient', '550-5.1.1 The email account that you tried to reach does not exist', true],
+    ['recipient', '550 5.2.1 mailbox disabled', true],
+    ['recipient', '450 4.2.1 greylisted', false],
+    ['recipient', '452 too many recipients', false],
+    ['recipient', '530 5.7.0 Authentication required', false],
+    ['recipient', '554 5.7.1 <ada@example.com>: Relay access denied', false],
+    ['recipient', '553 5.7.1 <beck@shop.example>: Sender address rejected: not owned by user', false],
+    ['recipient', '550 5.1.8 <beck@shop.example>: Sender address rejected: Domain not found', false],
+    ['recipient', '503 bad sequence of commands', false],
+    ['content', '554 5.6.0 message content is not allowed', true],
+    ['content', '550 5.1.1 no such user', true],
+    ['content', '554 Message rejected: Email address is not verified.', false],
+    ['content', '550 5.4.5 Daily user sending limit exceeded', false],
+    ['content', '554 5.2.0 SubmissionQuotaExceededException', false],
+    ['content', '550 5.7.26 Unauthenticated email is not accepted', false],
+    ['content', '', false],
+  ] as const
+  for (const [step, response, final] of answers) assert.equal(isFinal(step, response), final, response)
 })
 
 test('pauses grow to four hours and part the mails that failed together', () => {

@@ -1,6 +1,6 @@
 /** Hands a mail to the operator's mail server. The library is loaded with the first mail. */
 import { withoutCredentials } from '../core/errors.ts'
-import type { Letter, MailOutcome } from './mail.ts'
+import { isFinal, type Letter, type MailOutcome } from './mail.ts'
 import type { SmtpServer } from './smtp-url.ts'
 
 export interface MailSender {
@@ -22,7 +22,10 @@ export interface MailSenderOptions {
   readonly ca?: string
 }
 
-const DEADLINE_MS = 30_000
+/** A server may take its time over a recipient or a mail; what it took shortly behind this comes twice. Shorter than a claim. */
+const DEADLINE_MS = 240_000
+/** One that is not there is waited for no longer than this, nor one that does not greet. */
+const CONNECT_MS = 30_000
 const TROUBLE_LENGTH_MAX = 300
 
 export function openMailSender({
@@ -42,8 +45,8 @@ export function openMailSender({
       ignoreTLS: !server.isTls && !server.needsStartTls,
       ...(server.user === null ? {} : { auth: { user: server.user, pass: server.password ?? '' } }),
       ...(ca === undefined ? {} : { tls: { ca } }),
-      connectionTimeout: deadlineMs,
-      greetingTimeout: deadlineMs,
+      connectionTimeout: Math.min(CONNECT_MS, deadlineMs),
+      greetingTimeout: Math.min(CONNECT_MS, deadlineMs),
       socketTimeout: deadlineMs,
       // Nothing of a mail is read from a file or fetched.
       disableFileAccess: true,
@@ -66,17 +69,10 @@ export function openMailSender({
     async send(id, to, letter, signal) {
       const transport = await connect()
       const until = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
-      const cut = new Promise<MailOutcome | null>((resolve) => {
-        const end = () =>
-          resolve(
-            signal.aborted ? null : { kind: 'failed', trouble: `no answer within ${deadlineMs / 1_000} s` },
-          )
-        if (until.aborted) end()
-        else until.addEventListener('abort', end, { once: true })
-      })
       const domain = from.address.split('@')[1]
-      const sent = transport
-        .sendMail({
+      try {
+        // Cut off, the conversation ends with it.
+        await transport.sendMail({
           from,
           to: { name: '', address: to },
           subject: letter.subject,
@@ -84,10 +80,13 @@ export function openMailSender({
           messageId: `<${id}@${domain}>`,
           // RFC 3834: no vacation answers this.
           headers: { 'Auto-Submitted': 'auto-generated' },
+          signal: until,
         })
-        .then((): MailOutcome => ({ kind: 'sent' }), outcomeOf)
-      try {
-        return await Promise.race([sent, cut])
+        return { kind: 'sent' }
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'EABORT') return outcomeOf(error)
+        if (signal.aborted) return null
+        return { kind: 'failed', trouble: `no answer within ${deadlineMs / 1_000} s` }
       } finally {
         transport.close()
       }
@@ -95,13 +94,11 @@ export function openMailSender({
   }
 }
 
-/** 5xx about the recipient or the mail itself is for good; what concerns the connection or the sign-in may be mended. */
 function outcomeOf(error: unknown): MailOutcome {
-  const { code, responseCode, message } = error as { code?: string; responseCode?: number; message?: string }
-  const isFinal =
-    (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode !== undefined && responseCode >= 500
+  const { code, command, response, message } = error as Record<string, string | undefined>
+  const step = code === 'EMESSAGE' ? 'content' : command === 'RCPT TO' ? 'recipient' : null
   return {
-    kind: isFinal ? 'refused' : 'failed',
+    kind: step !== null && isFinal(step, response ?? '') ? 'refused' : 'failed',
     trouble: withoutCredentials(message ?? String(error))
       .replace(/\p{Cc}+/gu, ' ')
       .slice(0, TROUBLE_LENGTH_MAX),

@@ -79,10 +79,10 @@ export function superviseChild(
   let failures = 0
 
   const run = () => {
-    const startedAtMs = Date.now()
+    const startedAtMs = performance.now()
     const again = (fields: object) => {
       if (stopping) return
-      failures = Date.now() - startedAtMs > STEADY_MS ? 0 : failures + 1
+      failures = performance.now() - startedAtMs > STEADY_MS ? 0 : failures + 1
       log.error({ ...fields, failures }, `${name} ended by itself; it is started again`)
       timer = setTimeout(run, backoffMs(failures + 1, RESTART_PAUSE))
     }

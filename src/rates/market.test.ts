@@ -114,6 +114,20 @@ test('prices follow the exchanges, and an exchange that comes back counts again'
   await until(() => has(market) !== null && Math.abs(priced(market) - 70_000_00) < 1)
 })
 
+test('exchanges that stopped answering stop counting after a minute, wherever the wall clock is set meanwhile', {
+  timeout: 60_000,
+}, async (t) => {
+  const { exchanges, market } = await open(['coinbase', 'kraken', 'bitstamp'])
+  await until(() => has(market) === 'median:bitstamp,coinbase,kraken')
+  for (const exchange of Object.values(exchanges)) exchange.behave('error')
+  await until(() => market.sources().every(({ problem }) => problem !== null))
+  const [wall, steady] = [Date.now.bind(Date), performance.now.bind(performance)]
+  t.mock.method(Date, 'now', () => wall() - 3_600_000)
+  t.mock.method(performance, 'now', () => steady() + 60_000)
+  assert.equal(has(market), null)
+  assert.ok(market.sources().every((source) => !source.counts('BTC', 'USD') && source.price('BTC', 'USD')))
+})
+
 test('a database that does not say whether prices are needed is no trouble of an exchange', {
   timeout: 60_000,
 }, async () => {

@@ -30,9 +30,7 @@ export interface Market extends Rates {
 
 /** Starts polling. Prices are there within a second or two of the first need; until then there is no rate. */
 export function startMarket(options: MarketOptions): Market {
-  const tickers = new Map<string, ReadonlyMap<PairName, Ticker>>()
-  /** Rates worked out since the last poll. */
-  const known = new Map<PairName, Rate>()
+  const answers = openAnswers()
   const last = new Map<string, LastAnswer>()
   const stopping = new AbortController()
   let needed = false
@@ -45,9 +43,9 @@ export function startMarket(options: MarketOptions): Market {
         // Whether the database answers is no matter of the exchange's.
         needed = await options.isNeeded().catch(() => needed)
         if (!needed) return
+        const beganMs = performance.now()
         const read = await source.readTickers(stopping.signal)
-        tickers.set(source.name, new Map(read.map((ticker) => [ticker.pair, ticker])))
-        known.clear()
+        answers.keep(source.name, read, beganMs)
         last.set(source.name, { answeredAt: new Date(), problem: null })
         options.log.debug({ source: source.name, pairs: read.length }, 'tickers read')
       },
@@ -59,21 +57,9 @@ export function startMarket(options: MarketOptions): Market {
     }),
   )
 
-  const find = (asset: Asset, fiat: Fiat): Rate | null => {
-    const name = pairName(asset, fiat)
-    const found = known.get(name)
-    if (found && Date.now() - found.at.getTime() < TICKER_AGE_MS_MAX) return found
-    const quorum = coinPrice(tickers, asset, fiat, Date.now())
-    const ratio = quorum && inMinorUnits(quorum.price)
-    if (!ratio) return null
-    const rate = { asset, fiat, ratio, source: quorum.source, at: quorum.at }
-    known.set(name, rate)
-    return rate
-  }
-
   return {
     rate(asset, fiat) {
-      const rate = find(asset, fiat)
+      const rate = answers.find(asset, fiat)
       if (rate) return rate
       const seconds = TICKER_AGE_MS_MAX / 1000
       throw noRate(
@@ -85,14 +71,56 @@ export function startMarket(options: MarketOptions): Market {
     ageMs() {
       // Nothing is in use while nobody needs a price.
       if (!needed) return 0
-      const rates = ASSETS.flatMap((asset) => FIAT_CURRENCIES.map((fiat) => find(asset, fiat)))
+      const rates = ASSETS.flatMap((asset) => FIAT_CURRENCIES.map((fiat) => answers.find(asset, fiat)))
       const ages = rates.flatMap((rate) => (rate ? [Date.now() - rate.at.getTime()] : []))
       return ages.length === rates.length ? Math.max(...ages) : null
     },
-    sources: () => options.sources.map(({ name }) => stateOf(name, tickers, last.get(name))),
+    sources: () => options.sources.map(({ name }) => stateOf(name, answers, last.get(name))),
     async stop() {
       stopping.abort()
       await Promise.all(pollers)
+    },
+  }
+}
+
+/** What the exchanges said last, and the rates that were worked out from it. */
+function openAnswers() {
+  const said = new Map<string, ReadonlyMap<PairName, Ticker>>()
+  /** What of it was asked for within the last minute by the steady clock. */
+  const young = new Map<string, ReadonlyMap<PairName, Ticker>>()
+  const askedAtMs = new Map<string, number>()
+  const known = new Map<PairName, Rate>()
+
+  /** A ticker's own age is told by the wall clock: were that alone asked, one of long ago would be young again when it is set back. */
+  const live = (): Tickers => {
+    const nowMs = performance.now()
+    for (const [name, atMs] of askedAtMs)
+      if (nowMs - atMs >= TICKER_AGE_MS_MAX && young.delete(name)) known.clear()
+    return young
+  }
+
+  return {
+    said: said as Tickers,
+    live,
+    /** @param atMs - When the exchange was asked, by `performance.now()`. */
+    keep(name: string, read: readonly Ticker[], atMs: number): void {
+      const tickers = new Map(read.map((ticker) => [ticker.pair, ticker]))
+      said.set(name, tickers)
+      young.set(name, tickers)
+      askedAtMs.set(name, atMs)
+      known.clear()
+    },
+    find(asset: Asset, fiat: Fiat): Rate | null {
+      const tickers = live()
+      const name = pairName(asset, fiat)
+      const found = known.get(name)
+      if (found && Date.now() - found.at.getTime() < TICKER_AGE_MS_MAX) return found
+      const quorum = coinPrice(tickers, asset, fiat, Date.now())
+      const ratio = quorum && inMinorUnits(quorum.price)
+      if (!ratio) return null
+      const rate = { asset, fiat, ratio, source: quorum.source, at: quorum.at }
+      known.set(name, rate)
+      return rate
     },
   }
 }
@@ -101,17 +129,16 @@ type LastAnswer = Pick<SourceState, 'answeredAt' | 'problem'>
 
 const stateOf = (
   name: string,
-  tickers: Tickers,
+  { said, live }: ReturnType<typeof openAnswers>,
   last: LastAnswer = { answeredAt: null, problem: null },
 ): SourceState => ({
   name,
   ...last,
   price(asset, fiat) {
-    const ticker = tickers.get(name)?.get(pairName(asset, fiat))
+    const ticker = said.get(name)?.get(pairName(asset, fiat))
     return ticker ? inMinorUnits(ticker.price) : null
   },
-  counts: (asset, fiat) =>
-    medianOf(tickers, pairName(asset, fiat), Date.now())?.names.includes(name) === true,
+  counts: (asset, fiat) => medianOf(live(), pairName(asset, fiat), Date.now())?.names.includes(name) === true,
 })
 
 interface Poll {

@@ -2,12 +2,23 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import test from 'node:test'
-import { never, ok, type Received, receiver, settled, testDeliveries } from '../../test/deliveries.ts'
+import test, { type TestContext } from 'node:test'
+import {
+  type DeliveryRow,
+  never,
+  ok,
+  type Received,
+  receiver,
+  settled,
+  testDeliveries,
+} from '../../test/deliveries.ts'
 import { testAccount } from '../../test/gateway.ts'
+import type { Database, Queryable } from '../db/database.ts'
 import { ENDPOINTS_MAX } from '../events/webhook-endpoints.sql.ts'
+import { startDeliverer } from './deliver.ts'
 
-const { db, key, ports, deliverer, endpoint, happen, deliveriesOf, until } = await testDeliveries()
+const { db, key, ports, deliverer, endAfterTest, endpoint, happen, deliveriesOf, until } =
+  await testDeliveries()
 
 test('one slow endpoint with a long backlog delays nobody else', async () => {
   const [slow, fast] = [await receiver(never), await receiver(ok)]
@@ -86,6 +97,76 @@ test('the events of one payment arrive one after the other', async () => {
   deliverer()
   await until(made.id, settled)
   assert.deepEqual([order, openMax], [steps, 1])
+})
+
+/** A receiver that lists the events in the order in which they came, and answers the first of them when it is told to. */
+async function heldReceiver() {
+  const order: string[] = []
+  let answer = () => {}
+  const shop = await receiver(({ body, response }, nth) => {
+    order.push(JSON.parse(body).data.cause.split(':')[2])
+    if (nth === 1) answer = () => void response.end()
+    else response.end()
+  })
+  return { ...shop, order, answer: () => answer() }
+}
+
+/** A steady clock that can be put on. */
+function skippingClock(t: TestContext) {
+  const now = performance.now.bind(performance)
+  let skippedMs = 0
+  t.mock.method(performance, 'now', () => now() + skippedMs)
+  return (ms: number) => {
+    skippedMs += ms
+  }
+}
+
+const claimed = (count: number) => (rows: readonly DeliveryRow[]) =>
+  rows.filter(({ dueInMs }) => (dueInMs ?? 0) > 30_000).length === count
+
+test('an event that waited too long behind another is not overtaken by the next one, claimed since', async (t) => {
+  const skip = skippingClock(t)
+  const shop = await heldReceiver()
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen('payment:stale:first')
+  deliverer()
+  await shop.count(1)
+  await happen('payment:stale:second')
+  await until(made.id, claimed(2))
+  skip(200)
+  await happen('payment:stale:third')
+  await until(made.id, claimed(3))
+  skip(100)
+  shop.answer()
+  await until(made.id, settled)
+  assert.deepEqual(shop.order, ['first', 'second', 'third'])
+})
+
+test('nor by one whose claim is under way when it is given up', async (t) => {
+  const skip = skippingClock(t)
+  const shop = await heldReceiver()
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen('payment:late:first')
+  const slow: Database = {
+    ...db,
+    async query<Row>(...asked: Parameters<Queryable['query']>) {
+      const answer = await db.query<Row>(...asked)
+      if (/^with recursive/.test(asked[0]) && JSON.stringify(answer.rows).includes('payment:late:third')) {
+        // The first is over by the time that the claim is heard of, and so is the turn of the second.
+        shop.answer()
+        await until(made.id, (rows) => rows[0]?.status === 'delivered')
+      }
+      return answer
+    },
+  }
+  endAfterTest(startDeliverer({ ...ports, db: slow }, { idleMs: 10, drainMs: 500 }))
+  await shop.count(1)
+  await happen('payment:late:second')
+  await until(made.id, claimed(2))
+  skip(300)
+  await happen('payment:late:third')
+  await until(made.id, settled)
+  assert.deepEqual(shop.order, ['first', 'second', 'third'])
 })
 
 test('two workers share the queue, and nothing is sent twice', async () => {

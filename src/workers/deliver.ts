@@ -77,7 +77,9 @@ class Deliverer {
   /** The last delivery under way per endpoint and payment: the next event of that payment waits for its end. */
   readonly #lanes = new Map<string, Promise<void>>()
   /** To be given back, uncounted. */
-  readonly #returned: ReturnedDelivery[] = []
+  readonly #returned: (ClaimedDelivery & ReturnedDelivery)[] = []
+  /** Their lanes: what is behind them is given up too, or it would be sent before them. */
+  readonly #heldLanes = new Set<string>()
   /** Something due was left behind for want of places, or given back. */
   #isCrowded = false
   /** The last claim found something: more may come with it. Who comes to an idle worker does not wait. */
@@ -163,19 +165,19 @@ class Deliverer {
   }
 
   #start(delivery: ClaimedDelivery, claimedAt: number): void {
-    const { endpointId, subject } = delivery
-    const lane = `${endpointId} ${subject}`
+    const lane = laneOf(delivery)
     const before = this.#lanes.get(lane)
     const run = async () => {
       try {
         await before
-        if (this.#cut.signal.aborted || performance.now() - claimedAt > FRESH_MS) this.#giveUp(delivery)
+        const isStale = performance.now() - claimedAt > FRESH_MS
+        if (this.#cut.signal.aborted || isStale || this.#heldLanes.has(lane)) this.#giveUp(delivery)
         else await this.#attempt(delivery)
       } catch (error) {
         // Sending never throws; what does is a secret that does not open. It is due again in a minute, and the log repeats it.
         this.#giveUp(delivery, { isUnsendable: true })
         this.#gateway.log.error(
-          { err: error, delivery: delivery.id, endpointId },
+          { err: error, delivery: delivery.id, endpointId: delivery.endpointId },
           'a delivery could not be attempted',
         )
       } finally {
@@ -239,6 +241,7 @@ class Deliverer {
 
   #giveUp(delivery: ClaimedDelivery, { isUnsendable } = { isUnsendable: false }): void {
     this.#returned.push({ ...delivery, isUnsendable })
+    this.#heldLanes.add(laneOf(delivery))
     this.#isCrowded = true
   }
 
@@ -251,8 +254,12 @@ class Deliverer {
       this.#returned.unshift(...returned)
       throw error
     }
+    this.#heldLanes.clear()
+    for (const delivery of this.#returned) this.#heldLanes.add(laneOf(delivery))
   }
 }
+
+const laneOf = ({ endpointId, subject }: ClaimedDelivery): string => `${endpointId} ${subject}`
 
 /** Of an attempt, before its outcome. Its receiver is named nowhere in it: where merchants listen is theirs to tell. */
 function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {

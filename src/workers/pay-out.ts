@@ -27,7 +27,13 @@ const RATES_AGE_MS = 15 * SECOND_MS
 const POLL_AGAIN_MS = 10 * SECOND_MS
 
 export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
-  const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', polledAtMs: 0, aside: new Map() }
+  const seen: ChainMemory = {
+    rates: null,
+    ratesAtMs: Number.NEGATIVE_INFINITY,
+    tipHash: '',
+    polledAtMs: Number.NEGATIVE_INFINITY,
+    aside: new Map(),
+  }
   const idleMs = options.idleMs ?? 500
   const follows = startLoop({
     name: `follow payouts ${port.chain}`,
@@ -52,6 +58,7 @@ export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?
 
 interface ChainMemory {
   rates: NetworkRates | null
+  /** By `performance.now()`, as `polledAtMs` is. */
   ratesAtMs: number
   tipHash: string
   polledAtMs: number
@@ -72,7 +79,7 @@ async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): P
 async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {
   if (gateway.stopped?.()) return false
   const tip = await port.tip()
-  if (tip.hash === seen.tipHash && Date.now() - seen.polledAtMs < POLL_AGAIN_MS) return false
+  if (tip.hash === seen.tipHash && performance.now() - seen.polledAtMs < POLL_AGAIN_MS) return false
   // Before the look: what is sent meanwhile asks for another one.
   seen.tipHash = tip.hash
   try {
@@ -81,7 +88,7 @@ async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory):
     seen.tipHash = ''
     throw error
   }
-  seen.polledAtMs = Date.now()
+  seen.polledAtMs = performance.now()
   return false
 }
 
@@ -120,8 +127,8 @@ async function sweepIfPossible(gateway: Gateway, port: ChainPort, rates: Network
 }
 
 async function ratesNow(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<NetworkRates | null> {
-  if (Date.now() - seen.ratesAtMs < RATES_AGE_MS) return seen.rates
+  if (performance.now() - seen.ratesAtMs < RATES_AGE_MS) return seen.rates
   seen.rates = await refreshFeeRates(gateway, port)
-  seen.ratesAtMs = Date.now()
+  seen.ratesAtMs = performance.now()
   return seen.rates
 }

@@ -33,10 +33,22 @@ const queue = (gateway: TestGateway, to: string) =>
   ])
 
 /** A mailer whose log is kept; stopped when the test file ends. */
-function mailer(given: TestGateway, server: SmtpServer, options: { ca?: string; deadlineMs?: number } = {}) {
+function mailer(
+  given: TestGateway,
+  server: SmtpServer,
+  {
+    slowMs = 10_000,
+    drainMs = 100,
+    ...options
+  }: { ca?: string; deadlineMs?: number; slowMs?: number; drainMs?: number } = {},
+) {
   const lines: string[] = []
   const gateway = { ...given, log: openLog('debug', (line) => lines.push(line)) }
-  const loop = startMailer(gateway, openMailSender({ server, from: FROM, ...options }), { idleMs: 20 })
+  const loop = startMailer(gateway, openMailSender({ server, from: FROM, ...options }), {
+    idleMs: 20,
+    slowMs,
+    drainMs,
+  })
   after(() => loop.stop())
   return { loop, lines }
 }
@@ -212,6 +224,73 @@ test('a recipient who is refused for good is not tried again; one who is refused
     ['here@example.com'],
   )
   assert.doesNotMatch(lines.join(''), /very-secret|example\.com/)
+})
+
+test('a sender that the server refuses is the operator’s to mend: no mail is lost for it', async () => {
+  const gateway = await testGateway()
+  let code: number | null = 553
+  const server = await openMailServer({ refuseSender: () => code })
+  const { loop } = mailer(gateway, serverAt(server.port), { ca: server.ca })
+  await queue(gateway, 'waits@example.com')
+  await until('tried', async () => (await stateOf(gateway, 'waits@example.com'))?.trouble != null)
+  const waiting = await stateOf(gateway, 'waits@example.com')
+  assert.deepEqual([waiting?.status, waiting?.trouble?.includes('553')], ['queued', true])
+  code = null
+  await makeDue(gateway)
+  await until('sent', isState(gateway, 'waits@example.com', 'sent'))
+  await loop.stop()
+})
+
+test('a conversation that is cut off ends there: the server takes nothing of it afterwards', async () => {
+  const gateway = await testGateway()
+  const held = Promise.withResolvers<void>()
+  const server = await openMailServer({ answerAt: () => held.promise })
+  const { loop } = mailer(gateway, serverAt(server.port), { ca: server.ca, deadlineMs: 1_000 })
+  await queue(gateway, 'cut@example.com')
+  await until('cut off', async () => (await stateOf(gateway, 'cut@example.com'))?.trouble != null)
+  assert.match((await stateOf(gateway, 'cut@example.com'))?.trouble ?? '', /no answer within 1 s/)
+  held.resolve()
+  await until('ended', async () => server.ended() === 1)
+  assert.deepEqual(server.mails, [])
+  await loop.stop()
+})
+
+test('stopping waits for what the server says of a mail that it has', async () => {
+  const gateway = await testGateway()
+  const [has, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const server = await openMailServer({
+    takeAt() {
+      has.resolve()
+      return taken.promise
+    },
+  })
+  const { loop } = mailer(gateway, serverAt(server.port), { ca: server.ca, drainMs: 60_000 })
+  await queue(gateway, 'under-way@example.com')
+  await has.promise
+  const stopped = loop.stop()
+  await new Promise(setImmediate)
+  taken.resolve()
+  await stopped
+  const mail = await stateOf(gateway, 'under-way@example.com')
+  assert.deepEqual([mail?.status, mail?.attempts, server.mails.length], ['sent', 1, 1])
+})
+
+test('mails that the server is slow with hold up no others', async () => {
+  const gateway = await testGateway()
+  const held = Promise.withResolvers<void>()
+  const server = await openMailServer({
+    answerAt: async (to) => (to.startsWith('slow') ? held.promise : undefined),
+  })
+  for (let number = 0; number < 5; number++) await queue(gateway, `slow${number}@example.com`)
+  await gateway.db.query("update mails set next_attempt_at = now() - interval '1 minute'")
+  const { loop } = mailer(gateway, serverAt(server.port), { ca: server.ca, slowMs: 50 })
+  await queue(gateway, 'quick@example.com')
+  await until('sent', isState(gateway, 'quick@example.com', 'sent'), 10_000)
+  held.resolve()
+  for (let number = 0; number < 5; number++)
+    await until('sent', isState(gateway, `slow${number}@example.com`, 'sent'))
+  await loop.stop()
+  assert.equal(server.mails.length, 6)
 })
 
 test('a server that takes the connection and says nothing holds nobody up; stopping counts no attempt', async () => {

@@ -1,5 +1,6 @@
 /** Sends mails that are due, and writes those that tell of acts and alerts. Runs where SMTP_URL is set. */
 import { InvariantBroken } from '../core/errors.ts'
+import { pause } from '../core/pause.ts'
 import { SECOND_MS } from '../core/time.ts'
 import { tellApprovers } from '../flows/approvals/tell-approvers.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -21,6 +22,11 @@ type MailerPorts = Pick<Gateway, 'db' | 'log' | 'secrets' | 'settings'>
 
 /** At once: each is an exchange of its own with the operator's server. */
 const MAILS_PER_TURN = 5
+/** Those that take longer hold up no others, until there are so many of them. */
+const SLOW_MS = 10 * SECOND_MS
+const IN_FLIGHT_MAX = 20
+/** How long `stop` waits for what the server says: a mail that is cut off may have been taken, and comes twice then. */
+const DRAIN_MS = 5 * SECOND_MS
 const IDLE_MS = 5 * SECOND_MS
 /** A server that stays away so often is worth the operator's look: nobody else sees that no mail comes. */
 const ATTEMPTS_BEFORE_ALERT = 4
@@ -28,23 +34,53 @@ const ATTEMPTS_BEFORE_ALERT = 4
 export function startMailer(
   gateway: MailerPorts,
   sender: MailSender,
-  options: { idleMs?: number } = {},
+  options: { readonly idleMs?: number; readonly slowMs?: number; readonly drainMs?: number } = {},
 ): Loop {
-  return startLoop({
+  const { idleMs = IDLE_MS, slowMs = SLOW_MS, drainMs = DRAIN_MS } = options
+  const cut = new AbortController()
+  const inFlight = new Set<Promise<void>>()
+  const start = (mail: ClaimedMail): Promise<void> => {
+    const done = attempt(gateway, sender, mail, cut.signal)
+      .catch((error: unknown) =>
+        gateway.log.error({ mail: mail.id, err: error }, 'what became of a mail could not be written'),
+      )
+      .finally(() => inFlight.delete(done))
+    inFlight.add(done)
+    return done
+  }
+  const loop = startLoop({
     name: 'mail',
-    idleMs: options.idleMs ?? IDLE_MS,
+    idleMs,
     log: gateway.log,
     async turn(signal) {
       const telling = async () => (await tellPeople(gateway)) || (await tellApprovers(gateway))
       // Whatever keeps new ones from being written, those that were are sent.
       const [told] = await Promise.allSettled([telling()])
-      const due = await claimMails(gateway.db, MAILS_PER_TURN)
-      await Promise.all(due.map((mail) => attempt(gateway, sender, mail, signal)))
+      const due = await claimMails(gateway.db, Math.min(MAILS_PER_TURN, IN_FLIGHT_MAX - inFlight.size))
+      await firstOf(Promise.all(due.map(start)), slowMs, signal)
       if (due.length === MAILS_PER_TURN) return true
       if (told.status === 'rejected') throw told.reason
       return told.value
     },
   })
+  return {
+    wake: () => loop.wake(),
+    async stop() {
+      await loop.stop()
+      const patience = setTimeout(() => cut.abort(), drainMs)
+      await Promise.all(inFlight)
+      clearTimeout(patience)
+    },
+  }
+}
+
+/** Waits for the work, and no longer than that, nor when it is stopped. */
+async function firstOf(work: Promise<unknown>, limitMs: number, signal: AbortSignal): Promise<void> {
+  const ended = new AbortController()
+  await Promise.race([
+    work.finally(() => ended.abort()),
+    pause(limitMs, AbortSignal.any([signal, ended.signal])),
+  ])
 }
 
 const TOO_OLD = 'a mail is too old to be of use and was given up'

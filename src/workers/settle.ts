@@ -60,6 +60,7 @@ export async function settleNext(
 ): Promise<boolean> {
   let claims: ClaimedDecision[] = []
   const startedAt = new Date()
+  const beganMs = performance.now()
   try {
     const settled = await gateway.db.transaction(async (tx) => {
       claims = await claimDecisions(tx, most, aside ? listAside(aside) : [])
@@ -73,7 +74,7 @@ export async function settleNext(
       return decided
     })
     for (const { payment } of settled) crashPoint(`settle:${payment.status}-committed`)
-    if (gateway.traces) traceDecisions(gateway.traces, settled, startedAt)
+    if (gateway.traces) traceDecisions(gateway.traces, settled, startedAt, performance.now() - beganMs)
     if (settled.length > 0) gateway.wake('deliver')
     return claims.length > 0
   } catch (error) {
@@ -90,8 +91,12 @@ export async function settleNext(
   }
 }
 
-function traceDecisions(traces: Traces, settled: readonly Settled[], startedAt: Date): void {
-  const durationMs = Date.now() - startedAt.getTime()
+function traceDecisions(
+  traces: Traces,
+  settled: readonly Settled[],
+  startedAt: Date,
+  durationMs: number,
+): void {
   for (const { payment } of settled)
     traces.add({
       ...below(rootOf(payment.id)),

@@ -48,8 +48,8 @@ test('a leader whose node fails in the middle of a poll gives the lead to one wh
   let failsFor = 0
   const failing: ChainPort = {
     ...sound,
-    async lookAtMempool() {
-      if (failsFor === 0) return sound.lookAtMempool()
+    async lookAtMempool(epoch) {
+      if (failsFor === 0) return sound.lookAtMempool(epoch)
       failsFor -= 1
       throw new Error('the list of the mempool took too long')
     },
@@ -82,6 +82,25 @@ test('a leader whose node fails in the middle of a poll gives the lead to one wh
     { name: 'StaleLease' },
     'what the first leader has not written yet is refused',
   )
+})
+
+test('a node that names a block and does not have it yet is not asked again in one breath', async () => {
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'late', now: () => Date.now() })
+  await storage.change((store) => mine(store, 1))
+  const simulated = simulatedPort(storage)
+  const asked: number[] = []
+  const port: ChainPort = {
+    ...simulated,
+    chain: 'litecoin',
+    async tip() {
+      asked.push(performance.now())
+      const { height, hash } = await simulated.tip()
+      return asked.length === 1 ? { height, hash } : { height: height + 1, hash: 'of another node' }
+    },
+  }
+  const watcher = startWatcher(await testGateway(), port, { idleMs: IDLE_MS })
+  await until('it was asked for some time', async () => asked.length > 6).finally(() => watcher.stop())
+  assert.ok((asked[6] ?? 0) - (asked[1] ?? 0) >= 5 * (IDLE_MS - 1))
 })
 
 test('comparing what addresses hold goes on beside the watcher, page by page, and where it was left off', async (t) => {

@@ -53,12 +53,12 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
         lease ??= await takeLease(gateway.db, port.chain, holder)
         if (!lease) return false
         const paced = isSimulated(port.chain) && SIMULATED_PACE
-        const { behind } = await observeChain(gateway, port, lease, {
+        const { behind, blocks } = await observeChain(gateway, port, lease, {
           ...(paced && { blocksMax: paced.blocks }),
           spareTime,
         })
         if (behind && paced) await pause(paced.pauseMs, signal)
-        return behind
+        return behind && blocks > 0
       } catch (error) {
         // A node that comes back may be another one: ask again who it is.
         met = false
