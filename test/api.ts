@@ -8,14 +8,33 @@ import { createApiKey } from '../src/accounts/api-keys.sql.ts'
 import { SCOPES, type Scope } from '../src/core/scopes.ts'
 import type { Database } from '../src/db/database.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
+import { routes } from '../src/http/api/routes.ts'
 import { type AppOptions, buildApp } from '../src/http/app.ts'
+import { refusalsOf } from '../src/http/openapi.ts'
 
 /** Far above what a test sends. */
 export const UNLIMITED = { perSecond: 1_000_000, burst: 1_000_000 }
 
+/** What the OpenAPI document says that each operation may be refused with. */
+const REFUSALS = new Map(
+  routes.map((route) => [`${route.method} /v1${route.path}`, new Map(refusalsOf(route))]),
+)
+
+/** The file fails when an operation was refused with a reason that the OpenAPI document does not name for it. */
 export async function testApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
   const app = await buildApp(gateway, { rateLimit: UNLIMITED, ...options })
-  after(() => app.close())
+  const unnamed = new Set<string>()
+  app.addHook('onSend', async ({ method, routeOptions }, { statusCode }, payload) => {
+    const operation = `${method} ${routeOptions.url}`
+    const refusals = REFUSALS.get(operation)
+    if (!refusals || statusCode < 400) return
+    const { reason } = JSON.parse(String(payload)).error
+    if (!refusals.get(statusCode)?.includes(reason)) unnamed.add(`${operation}: ${statusCode} ${reason}`)
+  })
+  after(async () => {
+    await app.close()
+    assert.deepEqual([...unnamed], [], 'refusals that the OpenAPI document does not name')
+  })
   return app
 }
 

@@ -27,7 +27,7 @@ export const EXPECTED_ACCESS: Readonly<Record<string, readonly string[]>> = {
     'GET /step-up/sso',
     'POST /me/mails',
     'POST /me/name',
-    'POST /me/passkeys recent',
+    'POST /me/passkeys',
     'POST /me/passkeys/:id/remove recent',
     'POST /me/passkeys/options recent',
     'POST /me/password recent',

@@ -2,6 +2,7 @@
  * What the signer keeps in its own folder, as it published it: to be shown, and to tell people early what it will say. Nothing
  * that is decided by these rows makes anything leave.
  */
+import { BECH32_LENGTH_MIN, foldedAddress } from '../core/address.ts'
 import type { Network } from '../core/assets.ts'
 import type { AccountId, UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
@@ -56,6 +57,18 @@ export const listApprovers = (db: Queryable, accountId: AccountId): Promise<Pinn
     [accountId],
   )
 
+/** The fingerprints of a person's passkeys that were not removed at the signer, at whichever account. */
+export const listFingerprints = (
+  db: Queryable,
+  userId: UserId,
+): Promise<{ readonly fingerprint: string }[]> =>
+  allRows(
+    db,
+    `select distinct p.fingerprint from pinned_approvers p where p.user_id = $1 and p.removed_at is null
+     order by p.fingerprint`,
+    [userId],
+  )
+
 /** People, not passkeys: two of one person are one approval. */
 export const countPeople = (approvers: readonly Pick<PinnedApprover, 'userId'>[]): number =>
   new Set(approvers.map(({ userId }) => userId)).size
@@ -74,7 +87,7 @@ export const listAllowed = (db: Queryable, accountId: AccountId): Promise<Listed
     [accountId],
   )
 
-/** Addresses of Ethereum are compared by what they say, not by their capitals. */
+/** Whichever way it is written, as {@link foldedAddress} has it. */
 export async function findAllowed(
   db: Queryable,
   accountId: AccountId,
@@ -82,19 +95,20 @@ export async function findAllowed(
   address: string,
 ): Promise<ListedAddress | null> {
   const [found] = await runRows<ListedAddress>(db, FIND_ALLOWED, [
-    { account_id: accountId, network, address },
+    { account_id: accountId, network, folded: foldedAddress(network, address) },
   ])
   return found ?? null
 }
 
 const FIND_ALLOWED = overRows(
-  { account_id: 'uuid', network: 'text', address: 'text' },
+  { account_id: 'uuid', network: 'text', folded: 'text' },
   (
     rows,
   ) => `select place, a.network, a.address, a.name, a.added_at as "addedAt", a.usable_from as "usableFrom",
       a.usable_from <= now() as "isUsable"
     from ${rows} join allowed_addresses a on a.account_id = r.account_id and a.network = r.network
-      and case when r.network = 'ethereum' then lower(a.address) = lower(r.address) else a.address = r.address end`,
+      and r.folded = case when a.network = 'ethereum' or length(a.address) >= ${BECH32_LENGTH_MIN} then lower(a.address)
+        else a.address end`,
 )
 
 export interface UntoldApprover {

@@ -104,7 +104,7 @@ export interface ReadBlockOptions {
 }
 
 export interface Mempool {
-  /** Transactions that entered since the last poll; at the first poll, all of them. Batches keep memory flat. */
+  /** Transactions that entered since the last poll; at the first poll of a lead, all of them. Batches keep memory flat. */
   readonly added: AsyncIterable<readonly ChainTransaction[]>
   /** Whether a transaction waits in the node's mempool now. Valid until the next poll. */
   has(txid: string): boolean
@@ -131,8 +131,13 @@ export interface ChainPort {
   blockHash(height: number): Promise<string | null>
   /** A whole block, by hash. @throws {OutsideFailure} when the node has it no longer (pruned, or reorganised away). */
   readBlock(hash: string, options?: ReadBlockOptions): Promise<Block>
-  /** The mempool, where the chain shows one. Ethereum is read from blocks only: null. */
-  lookAtMempool(): Promise<Mempool | null>
+  /**
+   * The mempool, where the chain shows one. Ethereum is read from blocks only: null.
+   *
+   * @param epoch - Of the lead under which it is looked at. Where others led since the last look, with nodes of their own, what they
+   *   wrote may not fit what this one showed: all is shown again.
+   */
+  lookAtMempool(epoch: bigint): Promise<Mempool | null>
   /** Calls back early when the node hints at news. Hints may be lost: polling is the truth. Returns the way to stop. */
   onHint(wake: () => void): () => void
 
@@ -264,8 +269,8 @@ export interface FoundFunds {
     readonly lookup: Uint8Array
     readonly asset: Asset
     readonly atoms: bigint
-    /** Null on chains with accounts. */
-    readonly utxo: (Outpoint & { readonly height: number }) | null
+    /** Null on chains with accounts. Whether a block minted it is told of what can not be spent yet for that reason. */
+    readonly utxo: (Outpoint & { readonly height: number; readonly isCoinbase: boolean }) | null
   }[]
 }
 

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { invalidField } from '../core/errors.ts'
 import { isPublicAddress } from './public-address.ts'
 
-const WEBHOOK_URL_LENGTH_MAX = 2_048
+export const WEBHOOK_URL_LENGTH_MAX = 2_048
 
 export interface WebhookUrlPolicy {
   /** BECK_WEBHOOK_ALLOW_PRIVATE: closed networks may use http and private addresses. */

@@ -55,7 +55,7 @@ test('paying without confirmations leaves the coins in the mempool', async () =>
   const before = await port.tip()
   const payment = await testPayment(gateway, account)
   await run((tx) => payInSandbox(tx, account, payment.id, { amount: '0.5' }))
-  const [seen] = (await Array.fromAsync((await port.lookAtMempool())?.added ?? [])).flat()
+  const [seen] = (await Array.fromAsync((await port.lookAtMempool(1n))?.added ?? [])).flat()
   assert.equal(seen?.outputs[0]?.atoms, 50_000_000n)
   assert.deepEqual(await port.tip(), before)
 })
@@ -253,7 +253,10 @@ test('an account adds so many blocks and no more, however it asks; what is refus
   const miner = await testAccount(gateway)
   for (let i = 0; i < 3; i++) await mine(miner, 95)
   const busy = (wait: number) => (error: unknown) =>
-    error instanceof Refusal && error.reason === 'sandbox_busy' && error.message.endsWith(` ${wait} s`)
+    error instanceof Refusal &&
+    error.reason === 'sandbox_busy' &&
+    error.retryAfterSeconds === wait &&
+    error.message.endsWith(` ${wait} s`)
   // As if it had been in one instant.
   const spent = () =>
     gateway.db.query(

@@ -107,6 +107,8 @@ async function lockToMine(
       'sandbox_busy',
       `the chains are everybody's: an account adds ${ALLOWANCE.atOnce} blocks at once and ` +
         `${ALLOWANCE.perSecond} a second; mine on in ${waitSeconds} s`,
+      [],
+      waitSeconds,
     )
   const store = await lockSimulatedChain(tx, chain)
   const { isFollowed, waiting } = await readWaiting(tx, store)

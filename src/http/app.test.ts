@@ -61,6 +61,23 @@ test('an unknown route answers 404 with or without a key, under /v1 and beside i
   }
 })
 
+test('an unknown route answers 404 before anything of its body is looked at', async () => {
+  for (const [type, payload] of [
+    ['application/json', '{'],
+    ['application/json', `"${'a'.repeat(70_000)}"`],
+    ['text/plain', 'words'],
+    ['nonsense', 'words'],
+  ] as const) {
+    const headers = { 'content-type': type }
+    const answer = await call(app, null, 'POST', '/nothing', { text: payload, headers })
+    assert.deepEqual([answer.status, answer.error.reason], [404, 'unknown_route'], type)
+    assert.equal(answer.headers['x-request-id'], answer.error.request_id)
+  }
+  // Of a method that needs a body's type, without one.
+  const { statusCode } = await app.inject({ method: 'QUERY' as 'GET', url: '/any/path' })
+  assert.equal(statusCode, 404)
+})
+
 test('a path that is no text answers 400', async () => {
   const answer = await call(app, key, 'GET', '/v1/webhooks/%ZZ')
   assert.equal(answer.status, 400)

@@ -123,6 +123,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   app.decorateRequest('refusal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(everyAnswer).header('X-Request-Id', request.id)
+    // Before its body is read, which may be faulty, too large or of another type.
+    if (request.is404) return sendUnknown(request, reply)
     const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
     if (stopped) throw wentBack(stopped)
   })
@@ -130,14 +132,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   if (gateway.traces) traceRequests(app, gateway.traces)
   readJsonBodies(app)
   app.setErrorHandler(sendError)
-  app.setNotFoundHandler((request, reply) => {
-    const body = failure(404, {
-      reason: 'unknown_route',
-      message: `there is no ${request.method} at this path; GET /openapi.json lists what there is`,
-      requestId: request.id,
-    })
-    reply.code(404).type('application/json; charset=utf-8').send(body)
-  })
+  app.setNotFoundHandler(sendUnknown)
 
   const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
   const limiter = options.redisUrl
@@ -235,6 +230,15 @@ function errorSender(gateway: Gateway, everyAnswer: AnswerHeaders): SendError {
     if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
     reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))
   }
+}
+
+function sendUnknown(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const body = failure(404, {
+    reason: 'unknown_route',
+    message: `there is no ${request.method} at this path; GET /openapi.json lists what there is`,
+    requestId: request.id,
+  })
+  return reply.code(404).type('application/json; charset=utf-8').send(body)
 }
 
 function logRequests(app: FastifyInstance, gateway: Gateway, requestLog: RequestLog): void {

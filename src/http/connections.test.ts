@@ -194,6 +194,24 @@ test('the rest of a body whose request was answered before it was there has to c
   assert.ok(steady.lasted > 600, `${steady.lasted} ms are no test`)
 })
 
+test('an upload that its client breaks off is no failure of Beck', async () => {
+  const statuses: number[] = []
+  let isRead = false
+  const { port } = await serve({}, (app) => {
+    app.addHook('preParsing', async () => {
+      isRead = true
+    })
+    app.addHook('onSend', async (_request, { statusCode }) => void statuses.push(statusCode))
+  })
+  const socket = await open(port)
+  const headers = `X-API-Key: ${merchant.key}\r\nContent-Type: application/json\r\nContent-Length: 100`
+  socket.write(`POST /v1/payments HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n{"`)
+  await waitFor('its body is being read', async () => isRead || null)
+  socket.destroy()
+  await waitFor('it is over', async () => statuses.length > 0 || null)
+  assert.deepEqual(statuses, [400])
+})
+
 test('what somebody asked for who has gone is not begun', async () => {
   const first = Promise.withResolvers<void>()
   const { app, port, seen } = await serve({}, (app) => {

@@ -76,7 +76,13 @@ const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
   FST_ERR_BAD_URL: answer(400, 'malformed_url', 'the path holds an escape that is not valid UTF-8'),
 }
 
-/** What is away comes back by itself, and nobody knows when: often enough to be quick, too seldom to be a burden. */
+/** What else Fastify refuses; and a body that its client broke off, which it marks as refused, too. */
+const isUnreadable = (error: Error & { code: unknown }): boolean =>
+  /^(FST_\w+|ECONNRESET)$/.test(String(error.code)) &&
+  'statusCode' in error &&
+  Math.floor(Number(error.statusCode) / 100) === 4
+
+/** What is away comes back by itself, and mostly nobody knows when: often enough to be quick, too seldom to be a burden. */
 const UNAVAILABLE_RETRY_SECONDS = 5
 
 /**
@@ -118,7 +124,9 @@ export function answerTo(error: unknown): Answer {
   if (error instanceof Refusal) {
     return {
       ...answer(statusOf(error), error.reason, error.message, error.details),
-      ...(error.kind === 'unavailable' ? { retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS, logged: true } : {}),
+      ...(error.kind === 'unavailable'
+        ? { retryAfterSeconds: error.retryAfterSeconds ?? UNAVAILABLE_RETRY_SECONDS, logged: true }
+        : {}),
     }
   }
   if (error instanceof RateLimited) {
@@ -147,6 +155,8 @@ export function answerTo(error: unknown): Answer {
   if (error instanceof Error && 'code' in error) {
     const known = FASTIFY_REFUSALS[String(error.code)]
     if (known) return known
+    if (isUnreadable(error))
+      return answer(400, 'malformed_request', 'the request cannot be read, or it broke off before its end')
   }
   return {
     ...answer(

@@ -75,6 +75,12 @@ export const KEY_REASONS: Readonly<Record<number, readonly string[]>> = {
   409: ['idempotency_key_reused', 'idempotency_key_in_flight'],
 }
 
+/** Of every request but GET, where commits were lost. */
+export const WENT_BACK_REASONS: Readonly<Record<number, readonly string[]>> = { 503: ['database_went_back'] }
+
+/** Refusals that are kept for their `Idempotency-Key` and given again. */
+export const REPLAYED = [404, 409, 422]
+
 /** Statuses whose reasons are the same for every route. */
 export const SHARED = [401, 403, 408, 413, 415, 429, 431, 500]
 

@@ -157,6 +157,23 @@ function untitled(value: unknown): unknown {
   return Object.fromEntries(Object.entries(all).map(([name, member]) => [name, untitled(member)]))
 }
 
+test('what is kept for an Idempotency-Key, and nothing else, may say that it is given again', () => {
+  const isReplayed = (response: object) =>
+    'Idempotent-Replayed' in ((response as { headers?: object }).headers ?? {})
+  for (const route of routes) {
+    const operation = document.paths[route.path.replace(/:(\w+)/g, '{$1}')]?.[route.method.toLowerCase()]
+    const replayed = Object.entries(operation?.responses ?? {}).filter(([, response]) =>
+      isReplayed(response as object),
+    )
+    const kept = ['200', '201', '404', '409', '422'].filter((status) => operation?.responses[status])
+    assert.deepEqual(
+      replayed.map(([status]) => status),
+      route.method === 'POST' ? kept : [],
+      operationId(route.method, route.path),
+    )
+  }
+})
+
 test('additions break nobody', () => {
   const changed = clone()
   changed.paths['/refunds'] = { get: {} }

@@ -6,8 +6,10 @@ import {
   HEADERS,
   IDEMPOTENCY_KEY,
   KEY_REASONS,
+  REPLAYED,
   SHARED,
   TAGS,
+  WENT_BACK_REASONS,
 } from './openapi-common.ts'
 import { referTo } from './openapi-resources.ts'
 import { type Method, type Route, scopesOf } from './route.ts'
@@ -79,7 +81,10 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
       headers: HEADERS,
       schemas: { ...resources, Failure: FAILURE },
       responses: Object.fromEntries(
-        SHARED.map((status) => [`Refused${status}`, refusal(status, COMMON_REFUSALS[status]?.reasons ?? [])]),
+        SHARED.map((status) => [
+          `Refused${status}`,
+          refusal(status, COMMON_REFUSALS[status]?.reasons ?? [], false),
+        ]),
       ),
     },
   }
@@ -123,7 +128,7 @@ function operation(route: Route): Operation {
     responses: {
       [status]: {
         description: 'Done.',
-        headers: headersOf(status, route.method),
+        headers: headersOf(status, route.method === 'POST'),
         content: {
           'application/json': {
             schema: plain(Envelope(route.data)),
@@ -136,7 +141,7 @@ function operation(route: Route): Operation {
           code,
           SHARED.includes(code) && !isOwn(route, code)
             ? { $ref: `#/components/responses/Refused${code}` }
-            : refusal(code, reasons),
+            : refusal(code, reasons, route.method === 'POST' && REPLAYED.includes(code)),
         ]),
       ),
     },
@@ -159,15 +164,16 @@ export function refusalsOf(route: Route): [number, readonly string[]][] {
       const own = Object.entries(route.refusals ?? {}).find(([code]) => Number(code) === status)?.[1] ?? []
       const common = COMMON_REFUSALS[status]?.reasons ?? []
       const keyed = route.method === 'POST' ? (KEY_REASONS[status] ?? []) : []
-      return [status, [...own, ...keyed, ...common]]
+      const wentBack = route.method === 'GET' ? [] : (WENT_BACK_REASONS[status] ?? [])
+      return [status, [...own, ...keyed, ...common, ...wentBack]]
     })
 }
 
-function refusal(status: number, reasons: readonly string[]): Json {
+function refusal(status: number, reasons: readonly string[], isReplayed: boolean): Json {
   const { when = '' } = COMMON_REFUSALS[status] ?? {}
   return {
     description: `${when} Reasons: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`,
-    headers: headersOf(String(status), 'GET'),
+    headers: headersOf(String(status), isReplayed),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
   }
 }
@@ -226,7 +232,7 @@ const camel = (word: string): string => {
   return joined.charAt(0).toLowerCase() + joined.slice(1)
 }
 
-function headersOf(status: string, method: Method): Json {
+function headersOf(status: string, isReplayed: boolean): Json {
   const names: Record<string, keyof typeof HEADERS> = { 'X-Request-Id': 'RequestId' }
   if (status === '401') names['WWW-Authenticate'] = 'WwwAuthenticate'
   // Before there was a request to speak of, no key was known.
@@ -236,7 +242,7 @@ function headersOf(status: string, method: Method): Json {
     names['RateLimit-Reset'] = 'RateLimitReset'
   }
   if (status === '429' || status === '503') names['Retry-After'] = 'RetryAfter'
-  if (method === 'POST') names['Idempotent-Replayed'] = 'IdempotentReplayed'
+  if (isReplayed) names['Idempotent-Replayed'] = 'IdempotentReplayed'
   return Object.fromEntries(
     Object.entries(names).map(([name, component]) => [name, { $ref: `#/components/headers/${component}` }]),
   )

@@ -58,11 +58,11 @@ export const Email = Type.String({
 
 export const Reference = Type.String({ description: 'your own reference, echoed back', maxLength: 255 })
 
-/** Longer ones find nothing: no id and no list of statuses has so many characters. */
+/** Longer ones find nothing, unless told otherwise: no id and no list of statuses has so many characters. */
 const FILTER_LENGTH_MAX = 255
 /** Every text of a query has a length: a pattern costs the database by its characters, for every row. */
-const Filter = (description: string) =>
-  Type.Optional(Type.String({ description, maxLength: FILTER_LENGTH_MAX }))
+const Filter = (description: string, maxLength = FILTER_LENGTH_MAX) =>
+  Type.Optional(Type.String({ description, maxLength }))
 
 export const FilterId = Filter('exact id')
 export const FilterText = Filter

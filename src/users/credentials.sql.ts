@@ -1,6 +1,7 @@
 /** All that a person signs in with, at once. */
 import type { UserId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { anyRow } from '../db/rows.ts'
 import { voidInvitationsOf } from './invitations.sql.ts'
 import { deleteSessions } from './sessions.sql.ts'
 
@@ -16,14 +17,17 @@ export async function markHandedOver(tx: Tx, id: UserId): Promise<void> {
  * @returns Whether it was taken away.
  */
 export async function dropHandedOver(tx: Tx, id: UserId): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    'update users set is_handed_over = false, password_hash = null where id = $1 and is_handed_over',
-    [id],
-  )
-  if (rowCount === 0) return false
+  if (!(await anyRow(tx, 'update users set password_hash = null where id = $1 and is_handed_over', [id])))
+    return false
+  await dropCredentials(tx, id)
+  return true
+}
+
+/** Takes away all that a person signs in with, his sessions and his open links, whoever made them. */
+export async function dropCredentials(tx: Tx, id: UserId): Promise<void> {
+  await tx.query('update users set is_handed_over = false, password_hash = null where id = $1', [id])
   for (const table of ['passkeys', 'totp', 'recovery_codes'])
     await tx.query(`delete from ${table} where user_id = $1`, [id])
   await deleteSessions(tx, id, null)
   await voidInvitationsOf(tx, 'reset', id)
-  return true
 }

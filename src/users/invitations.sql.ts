@@ -17,6 +17,8 @@ export interface Invitation {
   readonly role: Role | null
   readonly makesOperator: boolean
   readonly userId: UserId | null
+  /** Null for one that was made on the command line. */
+  readonly invitedBy: UserId | null
   readonly createdAt: Date
   readonly expiresAt: Date
 }
@@ -24,8 +26,7 @@ export interface Invitation {
 /** What is left out it does not have, and does not give. */
 export interface InvitationDraft
   extends Pick<Invitation, 'kind'>,
-    Partial<Pick<Invitation, 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'>> {
-  readonly invitedBy?: UserId | null
+    Partial<Pick<Invitation, 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId' | 'invitedBy'>> {
   /** How long it is good; {@link INVITATION_HOURS} when left out. */
   readonly hours?: number
 }
@@ -40,7 +41,7 @@ export const askedResetDraft = (userId: UserId): InvitationDraft => ({
 })
 
 const COLUMNS = `i.id, i.kind, i.email, i.merchant_id as "merchantId", i.role, i.makes_operator as "makesOperator",
-  i.user_id as "userId", i.created_at as "createdAt", i.expires_at as "expiresAt"`
+  i.user_id as "userId", i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"`
 
 /** @returns Its token is for the link: nobody can read it again. */
 export async function insertInvitation(
@@ -132,6 +133,20 @@ export async function voidInvitesTo(tx: Tx, merchantId: MerchantId, email: strin
     `update invitations set used_at = now()
      where kind = 'invite' and merchant_id = $1 and lower(email) = lower($2) and used_at is null`,
     [merchantId, email],
+  )
+}
+
+/**
+ * Every link that a person made for others: what he gave, he may give no more.
+ *
+ * @param merchantId - Whose: its invitations, and new passwords of its members. Null voids all that he made.
+ */
+export async function voidLinksBy(tx: Tx, userId: UserId, merchantId: MerchantId | null): Promise<void> {
+  await tx.query(
+    `update invitations i set used_at = now()
+     where i.invited_by = $1 and i.used_at is null and ($2::uuid is null or i.merchant_id = $2
+       or i.user_id in (select x.user_id from members x where x.merchant_id = $2))`,
+    [userId, merchantId],
   )
 }
 

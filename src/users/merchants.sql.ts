@@ -4,7 +4,7 @@ import { type AccountId, type MerchantId, newId, readId, type UserId } from '../
 import type { Queryable, Tx } from '../db/database.ts'
 import { wholeListOf } from '../db/list.ts'
 import { exactId, substring } from '../db/list-filters.ts'
-import { allRows, firstRow, oneRow } from '../db/rows.ts'
+import { allRows, anyRow, firstRow, oneRow } from '../db/rows.ts'
 import type { Role } from './permissions.ts'
 
 export interface Merchant {
@@ -83,6 +83,10 @@ export async function setMerchantBusiness(
     business.timeZone,
   ])
 }
+
+/** Whether the database counts days by it too: it has a list of zones of its own. */
+export const knowsTimeZone = (db: Queryable, zone: string): Promise<boolean> =>
+  anyRow(db, 'select from pg_timezone_names where lower(name) = lower($1) limit 1', [zone])
 
 export interface Member {
   readonly userId: UserId

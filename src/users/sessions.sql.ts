@@ -114,9 +114,9 @@ export const listSessions = (db: Queryable, userId: UserId): Promise<ListedSessi
     [userId],
   )
 
-export async function deleteSession(tx: Queryable, userId: UserId, id: UserSessionId): Promise<void> {
-  await tx.query('delete from sessions where user_id = $1 and id = $2', [userId, id])
-}
+/** @returns Whether it was his. */
+export const deleteSession = (db: Queryable, userId: UserId, id: UserSessionId): Promise<boolean> =>
+  anyRow(db, 'delete from sessions where user_id = $1 and id = $2', [userId, id])
 
 /** Ends a person's sessions. @param but - The one that stays; null ends all. */
 export async function deleteSessions(tx: Tx, userId: UserId, but: UserSessionId | null): Promise<void> {

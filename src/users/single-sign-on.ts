@@ -76,8 +76,8 @@ export function openSingleSignOn(settings: SingleSignOnSettings): SingleSignOn {
 
   /** Read anew each hour: keys and addresses change. A failure is not kept. */
   async function provider() {
-    if (!found || Date.now() - found.at > HOUR_MS) {
-      const started = { at: Date.now(), provider: discover() }
+    if (!found || performance.now() - found.at > HOUR_MS) {
+      const started = { at: performance.now(), provider: discover() }
       found = started
       started.provider.catch(() => {
         if (found === started) found = null

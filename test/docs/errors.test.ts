@@ -18,6 +18,12 @@ const THROWN =
 /** There are more: the way that they are found still finds them. */
 const THROWN_MIN = 60
 
+/**
+ * Of a list that is asked past its schema, which refuses the field; of a path without an operation; and of the page on which a
+ * buyer gives an address for his refund.
+ */
+const NOT_OF_OPERATIONS = ['unknown_parameter', 'unknown_route', 'refund_address_given']
+
 const page = await readFile('docs/errors.md', 'utf8')
 /** Reason to the heading it stands under. */
 const listed = new Map<string, string>()
@@ -51,4 +57,11 @@ test('each stands under the status that it is answered with', () => {
   for (const [reason, statuses] of documented)
     for (const status of statuses)
       assert.match(listed.get(reason) ?? '', new RegExp(`\\b${status}\\b`), reason)
+})
+
+test('each that an operation of the API is answered with stands in its OpenAPI document', () => {
+  const unnamed = [...listed]
+    .filter(([reason, under]) => under !== 'On the hosted pages' && !documented.has(reason))
+    .map(([reason]) => reason)
+  assert.deepEqual(unnamed, NOT_OF_OPERATIONS)
 })

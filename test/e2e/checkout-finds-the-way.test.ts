@@ -1,6 +1,9 @@
 /** Buyers find their way: each story is one who did not. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
 import { type SessionId, showId } from '../../src/core/ids.ts'
@@ -153,13 +156,75 @@ test('a wrong amount is corrected, before a coin and after it', async () => {
   await page.context().close()
 })
 
-test('a buyer who paid too much is not sent away from what to do about it', async () => {
+test('a buyer who paid too much is led back as well, after time to read, and not while he says where the rest should go', async () => {
   const id = await hosted.open({ successUrl: `${origin}/nowhere` })
   const payment = await hosted.pick(id)
   const page = await openPage(pathOf(id))
+  await page.clock.install()
   await story.payAndConfirm(payment, COIN + COIN / 2n)
   await shows(page, 'higher')
+  await page.locator('.returning').getByText('You return to Shop in 30 seconds.').waitFor()
+  await page.locator('main').getByText('Where should a refund go?').click()
+  await page.clock.runFor(40_000)
   assert.equal(await page.locator('.returning').count(), 0)
+  assert.equal(new URL(page.url()).pathname, pathOf(id))
+
+  const other = await hosted.open({ successUrl: `${origin}/nowhere` })
+  const paid = await hosted.pick(other)
+  await page.goto(origin + pathOf(other))
+  await story.payAndConfirm(paid, COIN + COIN / 2n)
+  await page.locator('.returning').waitFor()
+  await page.clock.runFor(31_000)
+  await page.waitForURL('**/nowhere')
+  await page.context().close()
+})
+
+test('who cancels is led to cancel_url, unless he stays, starts again, or the page stands in a frame', async () => {
+  const cancelUrl = `${origin}/nowhere`
+  const cancel = async (page: Pick<Page, 'getByRole' | 'waitForSelector'>) => {
+    await page.getByRole('link', { name: 'Cancel payment' }).click()
+    await page.getByRole('button', { name: 'Yes, cancel' }).click()
+    await page.waitForSelector('#content[data-state=cancelled]')
+  }
+  const id = await hosted.open({ cancelUrl })
+  await hosted.pick(id)
+  const page = await openPage(pathOf(id))
+  await page.clock.install()
+  await cancel(page)
+  await page.locator('.returning').getByText('You return to Shop in 8 seconds.').waitFor()
+  await page.getByRole('button', { name: 'Start again' }).click()
+  await shows(page, 'choose')
+  await page.clock.runFor(10_000)
+  await shows(page, 'choose')
+  await cancel(page)
+  await page.getByRole('button', { name: 'Stay here' }).click()
+  await page.clock.runFor(10_000)
+  await shows(page, 'cancelled')
+  await page.getByRole('button', { name: 'Start again' }).click()
+  await cancel(page)
+  await page.locator('.returning').waitFor()
+  await page.clock.runFor(9_000)
+  await page.waitForURL(cancelUrl)
+
+  const framed = await hosted.open({ cancelUrl })
+  await hosted.pick(framed)
+  const shop = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end(`<iframe src="${origin}${pathOf(framed)}" width="400" height="800"></iframe>`)
+  })
+  shop.listen(0, '127.0.0.1')
+  await once(shop, 'listening')
+  after(() => shop.close())
+  const shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`
+  await gateway.db.query('update accounts set frame_origins = array[$2] where id = $1', [
+    story.account.id,
+    shopUrl,
+  ])
+  await page.goto(shopUrl)
+  const frame = page.frames()[1]
+  assert.ok(frame)
+  await cancel(frame)
+  assert.equal(await frame.locator('.returning').count(), 0)
   await page.context().close()
 })
 

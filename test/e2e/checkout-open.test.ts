@@ -136,6 +136,26 @@ test('a checkout that could not be reached is asked for again by itself', async 
   await page.close()
 })
 
+test('how long confirmations usually take is not said any more once they are counted on', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  await story.pay(payment, COIN)
+  await story.look()
+  await story.mine(1)
+  await story.look()
+  const page = await open(pathOf(id))
+  await page.locator('#content[data-state=confirming]').waitFor()
+  // As networks of real money have it.
+  await page.evaluate(
+    `document.querySelector('.confirmations').insertAdjacentHTML('afterend', '<p data-usual>about 13 minutes</p>')`,
+  )
+  await story.mine(1)
+  await story.look()
+  await page.locator('main').getByText('2 of 6 confirmations').waitFor()
+  assert.equal(await page.locator('[data-usual]').count(), 0)
+  await page.close()
+})
+
 test('the way back to the shop is announced, and can be stayed', async () => {
   const id = await hosted.open({ successUrl: `${origin}/nowhere` })
   const payment = await hosted.pick(id)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { insertPaymentLink, setPaymentLinkActive } from '../../src/checkout/payment-links.sql.ts'
 import { insertPointOfSale } from '../../src/checkout/points-of-sale.sql.ts'
-import { type SessionId, showId } from '../../src/core/ids.ts'
+import { readId, type SessionId, showId } from '../../src/core/ids.ts'
 import type { SessionRequest } from '../../src/flows/checkout/checkout.ts'
 import { LANGUAGES } from '../../src/http/hosted/language.ts'
 import type { Payment } from '../../src/payments/payment.ts'
@@ -78,6 +78,11 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
     return pathOf(id)
   },
   higher: async () => pathOf(await paid(COIN + 50_000_000n, 6)),
+  higher_refunded: async () => {
+    const id = await paid(COIN + 50_000_000n, 6, { successUrl: 'https://shop.example/thanks' })
+    await hosted.refund(await hosted.payment(id))
+    return pathOf(id)
+  },
   ending: async () => {
     const { id, payment } = await picked()
     await hosted.story.endWindow(payment)
@@ -149,7 +154,15 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
     await hosted.post(`${sale}/coin`, { asset: 'USDC' })
     return sale
   },
-  pos_sales: async () => `${(await sell()).replace(/\/sales\/.*/, '')}/sales`,
+  pos_sales: async () => {
+    const sale = await sell()
+    await hosted.post(`${sale}/coin`, { asset: 'LTC' })
+    const payment = await hosted.payment(readId('cs', sale.split('/').at(-1) ?? '') ?? assert.fail(sale))
+    await hosted.expire(payment)
+    await hosted.story.pay(payment, COIN)
+    await hosted.story.look()
+    return sale.replace(/\/sales\/.*/, '/sales')
+  },
 }
 
 async function openCounter(): Promise<string> {
@@ -169,6 +182,7 @@ async function sell(): Promise<string> {
 const IS_SHOWN_AS: Readonly<Record<string, string>> = {
   waiting_token: 'waiting',
   expired_unknown: 'expired',
+  higher_refunded: 'higher',
   earlier: 'waiting',
   withdrawn: 'waiting',
   asked: 'waiting',

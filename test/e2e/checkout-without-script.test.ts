@@ -1,6 +1,9 @@
 /** The whole way of a buyer whose browser runs no script, with every side road of it. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
@@ -84,6 +87,25 @@ test('without a script: an amount corrected, an email mended, a coin, a question
   await page.reload()
   await shows(page, 'paid')
   await page.locator('main').getByText('Receipt', { exact: true }).waitFor()
+  await page.context().close()
+})
+
+test('without a script: who cancels is led to the shop, wherever that leads on to', async () => {
+  const moved = createServer((request, response) => {
+    if (request.url === '/cart') response.writeHead(302, { location: `${origin}/nowhere` }).end()
+  })
+  moved.listen(0, '127.0.0.1')
+  await once(moved, 'listening')
+  after(() => moved.close())
+  const cancelUrl = `http://127.0.0.1:${(moved.address() as AddressInfo).port}/cart`
+  const id = await hosted.open({ cancelUrl })
+  await hosted.pick(id)
+  const page = await openPage(pathOf(id))
+  await follow(page, 'Cancel payment')
+  await press(page, 'Yes, cancel')
+  await page.waitForURL(`${origin}/nowhere`)
+  await page.goto(origin + pathOf(id))
+  await shows(page, 'cancelled')
   await page.context().close()
 })
 

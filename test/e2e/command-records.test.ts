@@ -19,7 +19,10 @@ import { post } from '../../src/ledger/post.sql.ts'
 import { upsertCustomer } from '../../src/payments/customers.sql.ts'
 import { addApprover } from '../../src/signer/approvals/approvers.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
-import { insertUser } from '../../src/users/users.sql.ts'
+import { insertPasskey, replaceRecoveryCodes } from '../../src/users/factors.sql.ts'
+import { insertInvitation } from '../../src/users/invitations.sql.ts'
+import { insertSession } from '../../src/users/sessions.sql.ts'
+import { findUser, insertUser } from '../../src/users/users.sql.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 import { testCause } from '../gateway.ts'
@@ -276,6 +279,41 @@ async function runActing(command: string, acting: Acting): Promise<void> {
 for (const [command, acting] of Object.entries(ACTING))
   if (command !== 'rekey')
     test(`beck ${command} leaves ${acting.action}, with who and from where`, () => runActing(command, acting))
+
+test('beck users reset --factors takes away all that somebody signs in with; disable, the links he made', async () => {
+  const email = 'carl@example.com'
+  const { id, invited } = await db.transaction(async (tx) => {
+    const user = await insertUser(tx, { email, name: 'Carl', passwordHash: 'x', isOperator: true })
+    const { id } = user ?? assert.fail()
+    const passkey = { userId: id, credentialId: Buffer.from('carl'), publicKey: Buffer.from('key') }
+    await insertPasskey(tx, { ...passkey, counter: 0n, transports: [], name: 'Lost' })
+    await replaceRecoveryCodes(tx, id, [Buffer.alloc(32, 1)])
+    await tx.query(
+      'insert into totp (user_id, secret_sealed, confirmed_at, begun_by) values ($1, $2, now(), $1)',
+      [id, Buffer.from('secret')],
+    )
+    await insertSession(tx, { userId: id, factor: 'totp', isSteppedUp: true, address: '::1', agent: '' })
+    await tx.query(
+      `insert into pinned_approvers (account_id, user_id, credential_id, name, fingerprint, pinned_at, counts_from)
+       values ($1, $2, $3, 'Carl', '0123 4567', now(), now())`,
+      [readId('acct', made.account), id, Buffer.from('carl')],
+    )
+    const draft = { kind: 'invite', email: 'dan@example.com', makesOperator: true, invitedBy: id } as const
+    return { id, invited: (await insertInvitation(tx, draft)).id }
+  })
+  const answer = await beck(['users', 'reset', email, '--factors'])
+  assert.match(answer.link, /\/dashboard\/join\//)
+  assert.deepEqual(answer.pinned_approvers, ['0123 4567'])
+  for (const table of ['passkeys', 'totp', 'recovery_codes', 'sessions'])
+    assert.deepEqual((await db.query(`select 1 from ${table} where user_id = $1`, [id])).rows, [], table)
+  assert.equal((await findUser(db, id))?.passwordHash, null)
+  assert.deepEqual((await actsOf(db)).at(-1)?.action, 'factors.reset')
+  const open = async () =>
+    (await db.query('select 1 from invitations where id = $1 and used_at is null', [invited])).rows.length
+  assert.equal(await open(), 1)
+  await beck(['users', 'disable', email])
+  assert.equal(await open(), 0)
+})
 
 /** Every row of every table. */
 async function snapshot(): Promise<Readonly<Record<string, string>>> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type PaymentId, showId } from '../../src/core/ids.ts'
+import { type PaymentId, showId, type UserId } from '../../src/core/ids.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { announce } from '../../src/events/announce.sql.ts'
 import { createWebhookEndpoint } from '../../src/events/webhook-endpoints.sql.ts'
@@ -24,13 +24,14 @@ const { token } = await signedIn(gateway.db, { account, role: 'owner' })
 const browser = await startBrowser()
 
 /** A payment's page while it waits, and what happens to it meanwhile. */
-async function open(): Promise<{ page: Page; happen: () => Promise<void> }> {
+async function open(): Promise<{ page: Page; userId: UserId; happen: () => Promise<void> }> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 500 } })
+  const { token, userId } = await signedIn(gateway.db, { account, role: 'owner' })
   await context.addCookies([{ name: 'beck', value: token, url: origin }])
   const page = await context.newPage()
   const { id } = await testPayment(gateway, account)
   await page.goto(`${origin}${homeOf(account)}/payments/${showId('pay', id)}`)
-  return { page, happen: () => cancel(id) }
+  return { page, userId, happen: () => cancel(id) }
 }
 
 const cancel = (id: PaymentId): Promise<void> =>
@@ -150,6 +151,42 @@ async function endpoint(): Promise<{ path: string; deliver: () => Promise<void> 
   await deliver()
   return { path: `${origin}${homeOf(account)}/webhooks/${showId('whk', made.endpoint.id)}`, deliver }
 }
+
+test('a server that is away or asks for patience is asked again; one redirect is looked after once more', async () => {
+  const { page, happen } = await open()
+  const answers = [502, 503, 429, 303]
+  await page.route(page.url(), (route) => {
+    const status = 'x-look' in route.request().headers() ? answers.shift() : undefined
+    if (status === undefined) return route.continue()
+    const headers = { location: `${origin}/dashboard/sign-in` }
+    return route.fulfill({ status, ...(status === 303 ? { headers } : {}) })
+  })
+  await happen()
+  await page.waitForSelector(isCancelled, { timeout: 90_000 })
+  assert.deepEqual(answers, [])
+  await page.context().close()
+})
+
+test('one who is signed out reads that the page no longer refreshes; his session grew idle beneath it', async () => {
+  const { page, userId } = await open()
+  const seenAt = async () =>
+    (await gateway.db.query<{ at: Date }>('select seen_at as at from sessions where user_id = $1', [userId]))
+      .rows[0]?.at
+  await gateway.db.query("update sessions set seen_at = now() - interval '7 hours' where user_id = $1", [
+    userId,
+  ])
+  const before = await seenAt()
+  const looks = () => page.waitForResponse((answer) => 'x-look' in answer.request().headers())
+  await looks()
+  await looks()
+  assert.deepEqual(await seenAt(), before)
+  await gateway.db.query('delete from sessions where user_id = $1', [userId])
+  await page.waitForSelector('.news:has-text("This page no longer refreshes.")')
+  assert.match(await page.innerText('#announcement'), /no longer refreshes/)
+  await page.click('.news button')
+  await page.waitForSelector('h1:has-text("Sign in")')
+  await page.context().close()
+})
 
 test('what was done is said to who does not see it', async () => {
   const { page } = await open()

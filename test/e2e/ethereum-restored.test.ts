@@ -125,7 +125,7 @@ describe('a database restored to before a withdrawal was asked for', async () =>
         ['books = blocks', 'USDC', null, lost.netAtoms],
       ],
     )
-    const lifted = await unfreeze(restored.db, await reconcile(restored.db, [payouts.port]))
+    const { lifted } = await unfreeze(restored.db, await reconcile(restored.db, [payouts.port]))
     assert.deepEqual(lifted.map(({ asset }) => asset).sort(), ['ETH', 'USDT'])
   })
 })
@@ -185,7 +185,7 @@ async function restore(
         requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' }),
       ),
     async unfreezeAll() {
-      const lifted = await unfreeze(db, await reconcile(db, [port]))
+      const { lifted } = await unfreeze(db, await reconcile(db, [port]))
       assert.deepEqual(lifted.map(({ asset }) => asset).sort(), ['ETH', 'USDC', 'USDT'])
     },
     /** Signed transactions that the lost database did not have. */

@@ -282,7 +282,9 @@ export class Checker {
       const isTold = causes.has(`payment:${id}:completed`)
       if (isTold !== settlements > 0)
         wrong.push(`payment ${id} settled ${settlements} times, told: ${isTold}`)
-      if ((status === 'expired' || status === 'failed') && !causes.has(`payment:${id}:${status}`))
+      // One that was paid in between is told of again.
+      const ended = `payment:${id}:${status}${settlements > 0 ? `:${settlements}` : ''}`
+      if ((status === 'expired' || status === 'failed') && !causes.has(ended))
         wrong.push(`payment ${id} is ${status}, and nobody was told`)
     }
     for (const { id, kind, paymentId, status } of withdrawals.values()) {

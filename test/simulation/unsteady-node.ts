@@ -39,7 +39,7 @@ export function unsteadyNode(port: ChainPort, connection: Connection, tick: () =
     tip: () => through(() => port.tip()),
     blockHash: (height) => through(() => port.blockHash(height)),
     readBlock: (hash, options) => through(() => port.readBlock(hash, options)),
-    lookAtMempool: () => through(() => port.lookAtMempool()),
+    lookAtMempool: (epoch) => through(() => port.lookAtMempool(epoch)),
     broadcast: (raw) => through(() => port.broadcast(raw)),
     findTransaction: (txid, since) => through(() => port.findTransaction(txid, since)),
     holdings: (query) => through(() => port.holdings(query)),

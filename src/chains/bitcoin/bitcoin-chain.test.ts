@@ -52,8 +52,11 @@ const paidTo = (
       .map(({ index, atoms }) => [key, index, atoms] as const),
   )
 
-async function look(port: ChainPort): Promise<{ mempool: Mempool; added: readonly ChainTransaction[] }> {
-  const mempool = await port.lookAtMempool()
+async function look(
+  port: ChainPort,
+  epoch = 1n,
+): Promise<{ mempool: Mempool; added: readonly ChainTransaction[] }> {
+  const mempool = await port.lookAtMempool(epoch)
   assert.ok(mempool)
   return { mempool, added: (await Array.fromAsync(mempool.added)).flat() }
 }
@@ -193,10 +196,24 @@ for (const node of nodes) {
     assert.deepEqual(await port.findTransaction(txid), { block: await node.tip() })
   })
 
+  test(`${chain}: what was shown is shown again when somebody else led meanwhile`, async () => {
+    const port = adapter(node)
+    const txid = await node.pay([[await node.address(), '1']])
+    for (const [epoch, shown] of [
+      [1n, [txid]],
+      [2n, []],
+      [4n, [txid]],
+      [4n, []],
+    ] as const)
+      assert.deepEqual(byKey((await look(port, epoch)).added), shown, `at ${epoch}`)
+    await node.mine()
+    await port.close()
+  })
+
   test(`${chain}: transactions that the caller did not take in are shown again`, async () => {
     const txid = await node.pay([[await node.address(), '1']])
     const taken = async () => {
-      const mempool = await port.lookAtMempool()
+      const mempool = await port.lookAtMempool(1n)
       for await (const _ of mempool?.added ?? []) throw new Error('the database is away')
     }
     await assert.rejects(taken, /the database is away/)
@@ -218,7 +235,7 @@ for (const node of nodes) {
 
   test(`${chain}: a transaction that left between list and reading is passed over`, async () => {
     const txid = await node.pay([[await node.address(), '1']])
-    const mempool = await port.lookAtMempool()
+    const mempool = await port.lookAtMempool(1n)
     await node.mine()
     assert.deepEqual(await Array.fromAsync(mempool?.added ?? []), [])
     assert.equal((await look(port)).mempool.has(txid), false)
@@ -301,11 +318,30 @@ for (const node of nodes) {
     assert.deepEqual(await port.holdings({ outpoints: [], addresses: [] }), { [asset]: 0n })
   })
 
+  test(`${chain}: of coins that are found the young that a block minted are told apart`, async () => {
+    const [minted, sent] = [await node.address(), await node.address()]
+    await node.call('generatetoaddress', 1, minted)
+    await node.pay([[sent, '1']])
+    await node.mine()
+    const scripts = [minted, sent].map((address) => scriptOf(node, address))
+    const found = async () => {
+      const { funds } = (await port.findFunds?.(scripts.map((script) => Buffer.from(script, 'hex')))) ?? {
+        funds: [],
+      }
+      return scripts.map((script) =>
+        funds
+          .filter(({ lookup }) => Buffer.from(lookup).toString('hex') === script)
+          .map(({ utxo }) => utxo?.isCoinbase),
+      )
+    }
+    assert.deepEqual(await found(), [[true], [false]])
+  })
+
   test(`${chain}: many transactions are handed over in batches, each once`, async () => {
     await node.fanOut(150, '0.1')
     const sent = new Set<string>()
     for (let i = 0; i < 150; i++) sent.add(await node.pay([[await node.address(), '0.01']]))
-    const mempool = await port.lookAtMempool()
+    const mempool = await port.lookAtMempool(1n)
     const batches = await Array.fromAsync(mempool?.added ?? [])
     assert.ok(batches.length >= 2)
     assert.deepEqual(byKey(batches.flat()), [...sent].sort())

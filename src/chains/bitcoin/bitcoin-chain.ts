@@ -49,6 +49,8 @@ const OUTPOINTS_PER_BATCH = 500
 const BLOCKS_BEHIND_MAX = 3
 /** How many outputs of a transaction are looked for among the unspent; most have two. */
 const OUTPUTS_TRIED = 16
+/** Blocks after which what one minted can be spent (consensus: COINBASE_MATURITY). */
+const COINBASE_DEPTH = 100
 /** Blocks within which a payout should be mined. */
 const FEE_TARGET_BLOCKS = 3
 
@@ -92,7 +94,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
       }
     },
 
-    lookAtMempool: () => mempool.look(),
+    lookAtMempool: (epoch) => mempool.look(epoch),
 
     onHint(wake) {
       const stop = listenForHints(rpc, wake, log)
@@ -256,17 +258,20 @@ async function blockAtHolding(rpc: CoreRpc, txid: string, height: number): Promi
 }
 
 async function unspentAtoms(rpc: CoreRpc, outpoints: readonly Outpoint[]): Promise<bigint> {
-  let atoms = 0n
+  const found = (await readUnspent(rpc, outpoints)).filter((unspent) => unspent !== null)
+  return found.reduce<bigint>((atoms, unspent) => atoms + coinAtoms(member(unspent, 'value')), 0n)
+}
+
+/** What the node says of each in the state after its best block, in the order asked; null of one that is spent. */
+async function readUnspent(rpc: CoreRpc, outpoints: readonly Outpoint[]): Promise<unknown[]> {
+  const read: unknown[] = []
   for (let from = 0; from < outpoints.length; from += OUTPOINTS_PER_BATCH) {
     const calls = outpoints
       .slice(from, from + OUTPOINTS_PER_BATCH)
       .map(({ txid, index }) => ({ method: 'gettxout', params: [txid, index, false] }))
-    for (const answer of await rpc.batch(calls, { timeoutMs: BLOCK_TIMEOUT_MS })) {
-      const unspent = take(answer)
-      if (unspent !== null) atoms += coinAtoms(member(unspent, 'value'))
-    }
+    for (const answer of await rpc.batch(calls, { timeoutMs: BLOCK_TIMEOUT_MS })) read.push(take(answer))
   }
-  return atoms
+  return read
 }
 
 async function feeRates(rpc: CoreRpc, network: BitcoinNetwork): Promise<FeeRates> {
@@ -296,17 +301,24 @@ async function scanUnspent(rpc: CoreRpc, asset: Asset, lookups: readonly Uint8Ar
   const unspents = member(answer, 'unspents')
   if (!Array.isArray(unspents))
     throw new OutsideFailure('the node sent no list of unspent coins', { retryable: true })
+  const at = { height: count(member(answer, 'height')), hash: text(member(answer, 'bestblock')) }
+  const outpoints = unspents.map((unspent) => ({
+    txid: txid(member(unspent, 'txid')),
+    index: count(member(unspent, 'vout')),
+    height: count(member(unspent, 'height')),
+  }))
+  // The scan itself says so since Core 25 only.
+  const young = outpoints.filter(({ height }) => height > at.height - COINBASE_DEPTH)
+  const minted = new Set<object>()
+  for (const [i, unspent] of (await readUnspent(rpc, young)).entries())
+    if (young[i] && unspent !== null && member(unspent, 'coinbase') === true) minted.add(young[i])
   return {
-    at: { height: count(member(answer, 'height')), hash: text(member(answer, 'bestblock')) },
-    funds: unspents.map((unspent) => ({
+    at,
+    funds: unspents.map((unspent, i) => ({
       lookup: Buffer.from(text(member(unspent, 'scriptPubKey')), 'hex'),
       asset,
       atoms: coinAtoms(member(unspent, 'amount')),
-      utxo: {
-        txid: txid(member(unspent, 'txid')),
-        index: count(member(unspent, 'vout')),
-        height: count(member(unspent, 'height')),
-      },
+      utxo: outpoints[i] ? { ...outpoints[i], isCoinbase: minted.has(outpoints[i]) } : null,
     })),
   }
 }

@@ -192,7 +192,9 @@ for (const version of versions) {
     const lookup = Buffer.from(SCRIPT, 'hex')
     assert.deepEqual(await port.findFunds?.([lookup]), {
       at: { height: 900_001, hash: TIP },
-      funds: [{ lookup, asset, atoms: 12_345n, utxo: { txid: TXID, index: 0, height: 900_000 } }],
+      funds: [
+        { lookup, asset, atoms: 12_345n, utxo: { txid: TXID, index: 0, height: 900_000, isCoinbase: false } },
+      ],
     })
   })
 }

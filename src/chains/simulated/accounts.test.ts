@@ -23,7 +23,7 @@ onBothStorages((open) => {
     const { port } = chain
     const ether = await send(chain, buyer, 'ETH', 5n)
     const token = await send(chain, buyer, 'USDC', 7n)
-    assert.equal(await port.lookAtMempool(), null)
+    assert.equal(await port.lookAtMempool(1n), null)
     assert.deepEqual(await port.findTransaction(ether), { block: null })
     assert.deepEqual(await balance(chain, buyer), { ETH: 0n, USDC: 0n, USDT: 0n })
     const tip = await chain.change((store) => mine(store))

@@ -26,7 +26,7 @@ onBothStorages((open) => {
       const before = await port.tip()
       const txid = await send(chain, ours.address, asset, 1_000n)
 
-      const look = await port.lookAtMempool()
+      const look = await port.lookAtMempool(1n)
       const [seen, ...more] = await addedTo(look)
       assert.deepEqual(more, [])
       assert.equal(seen?.hash, txid)
@@ -34,12 +34,12 @@ onBothStorages((open) => {
         { lookup: lookup(name, ours.address), index: 0, asset, atoms: 1_000n },
       ])
       assert.equal(look?.has(txid), true)
-      assert.deepEqual(await addedTo(await port.lookAtMempool()), [])
+      assert.deepEqual(await addedTo(await port.lookAtMempool(1n)), [])
       assert.deepEqual(await port.findTransaction(txid), { block: null })
 
       const tip = await chain.change((store) => mine(store, 3))
       assert.equal(tip.height, before.height + 3)
-      assert.equal((await port.lookAtMempool())?.has(txid), false)
+      assert.equal((await port.lookAtMempool(1n))?.has(txid), false)
       let parentHash = before.hash
       for (let height = before.height + 1; height <= tip.height; height++) {
         const hash = await port.blockHash(height)
@@ -57,11 +57,11 @@ onBothStorages((open) => {
       const chain = await open(name)
       const { port } = chain
       const txid = await send(chain, ours.address, asset, 1_000n)
-      const [seen] = await addedTo(await port.lookAtMempool())
+      const [seen] = await addedTo(await port.lookAtMempool(1n))
       const replacement = await chain.change((store) => replace(store, txid))
       assert.ok(replacement)
 
-      const look = await port.lookAtMempool()
+      const look = await port.lookAtMempool(1n)
       const [other] = await addedTo(look)
       assert.equal(other?.hash, replacement)
       assert.deepEqual(other?.inputs, seen?.inputs)
@@ -78,7 +78,7 @@ onBothStorages((open) => {
       await chain.change((store) => mine(store, 5))
       const txid = await send(chain, ours.address, asset, 1_000n)
       const lost = await chain.change((store) => mine(store))
-      await addedTo(await port.lookAtMempool())
+      await addedTo(await port.lookAtMempool(1n))
       const fork = await port.blockHash(lost.height - 2)
       const tip = await chain.change((store) => reorganise(store, 2))
 
@@ -88,7 +88,7 @@ onBothStorages((open) => {
       assert.equal(await port.blockHash(lost.height - 2), fork)
       assert.deepEqual(await port.findTransaction(txid), { block: null })
       assert.deepEqual(
-        (await addedTo(await port.lookAtMempool())).map((transaction) => transaction.hash),
+        (await addedTo(await port.lookAtMempool(1n))).map((transaction) => transaction.hash),
         [txid],
       )
       const replacement = await chain.change((store) => replace(store, txid))

@@ -81,7 +81,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
       return { ...block, transactions: block.transactions.map(shown) }
     },
 
-    lookAtMempool: async () => (accounts ? null : lookAtMempool()),
+    lookAtMempool: async (epoch) => (accounts ? null : lookAtMempool(epoch)),
 
     onHint(wake) {
       hints.on(chain, wake)
@@ -124,9 +124,12 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
 function mempoolLook(
   reads: ChainReads,
   shown: (transaction: SimulatedTransaction) => ChainTransaction,
-): () => Promise<Mempool> {
+): (epoch: bigint) => Promise<Mempool> {
   const handedOver = new Set<string>()
-  return async () => {
+  let lastEpoch = 0n
+  return async (epoch) => {
+    if (epoch > lastEpoch + 1n) handedOver.clear()
+    lastEpoch = epoch
     const waiting = new Set(await reads.mempoolIds())
     const added = [...waiting.difference(handedOver)]
     for (const txid of handedOver.difference(waiting)) handedOver.delete(txid)

@@ -20,7 +20,7 @@ import { macOfTerms, type Terms } from '../../payments/terms.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor, toleratedAtoms } from '../../rates/quote.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
-import { requireFiatAmount } from './fiat-amount.ts'
+import { requireFiatAmount, requireSendable } from './fiat-amount.ts'
 import { ratesOf } from './rates-of.ts'
 import { chainFactsOf } from './read-payment.ts'
 import { insertPaymentRecord, type PaymentRecord } from './record-payment.sql.ts'
@@ -45,7 +45,7 @@ export interface PaymentDraft extends PaymentRecord {
 /**
  * Creates a payment in the caller's transaction and announces `payment.created`.
  *
- * @throws {Refusal} `forbidden`, `account_closed`; `unprocessable` outside the gateway's amounts; `unavailable` without a rate, a chain in sight or a
+ * @throws {Refusal} `forbidden`, `account_closed`; `unprocessable` outside the gateway's amounts, or below its coin's; `unavailable` without a rate, a chain in sight or a
  *   fresh address.
  */
 export async function createPayment(
@@ -144,6 +144,8 @@ async function drawUp(
 
   const rates = ratesOf(gateway, account)
   const rate = rates.rate(asset, fiatCurrency)
+  const due = dueAtoms(fiatMinor, rate.ratio, asset)
+  requireSendable(due, asset, 'fiat_amount')
   const settlementRate =
     account.currency === fiatCurrency
       ? ratio(1n, 1n)
@@ -153,7 +155,6 @@ async function drawUp(
   const fresh = await gateway.addresses.take(db, chain)
   // After everything that may have waited: the statement refuses a time that is too old.
   const createdAt = await readTime()
-  const due = dueAtoms(fiatMinor, rate.ratio, asset)
   const terms: Terms = {
     accountId: account.id,
     id: newId('pay'),

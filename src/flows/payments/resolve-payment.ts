@@ -111,12 +111,14 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   await updatePayment(tx, completed)
   await recordAccepted(tx, completed, accepted)
   await followPaid(tx, completed)
-  await announce(tx, {
-    accountId: account.id,
-    type: 'payment.completed',
-    cause: `payment:${payment.id}:completed`,
-    data: await drawPayment(gateway, tx, completed),
-  })
+  // Once for a payment, whether or not the event of its first settlement is still kept.
+  if (payment.settlements === 0)
+    await announce(tx, {
+      accountId: account.id,
+      type: 'payment.completed',
+      cause: `payment:${payment.id}:completed`,
+      data: await drawPayment(gateway, tx, completed),
+    })
   gateway.wake('deliver')
   return completed
 }

@@ -351,6 +351,49 @@ describe('a payment on a chain with six confirmations', () => {
     assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 3)
   })
 
+  test('what completed once is not told of again when its events are forgotten already', async () => {
+    const story = await tellStory()
+    const [over, lost] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    await story.pay(over, COIN + 20_000_000n)
+    await story.payAndConfirm(lost, COIN)
+    await story.gateway.db.query('delete from events')
+    await accept(story, over)
+    await story.reorganise(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, over, lost), ['detected', 'detected'])
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, over, lost), ['completed', 'completed'])
+    assert.deepEqual(await story.events(), [])
+  })
+
+  test('a payment that failed, was accepted and is lost is told of as failed once more', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    const first = await story.pay(payment, COIN)
+    await story.look()
+    await story.endWindow(payment)
+    await story.replace(first)
+    await story.look()
+    await story.look()
+    const late = await story.payAndConfirm(payment, COIN)
+    await accept(story, payment)
+    await story.reorganise(6)
+    await story.look()
+    assert.equal(await story.replace(late), true)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['failed'])
+    assert.deepEqual((await story.events()).slice(2), [
+      'payment.expired',
+      'payment.completed',
+      'payment.expired',
+    ])
+    await story.proveBooks()
+  })
+
   test('an account that accepts late funds worth the price need not ask', async () => {
     const story = await tellStory()
     await story.gateway.db.query('update accounts set accepts_late_funds = true')

@@ -88,7 +88,7 @@ export async function settlePayment(
       await announce(tx, {
         accountId,
         type: event,
-        cause: `payment:${paymentId}:${event === 'payment.expired' ? payment.status : event.slice('payment.'.length)}`,
+        cause: causeOf(payment, event),
         data: paymentResource(payment, deposits, from, { refundedAtoms }),
       })
     }
@@ -246,9 +246,15 @@ async function countOrder(tx: Tx, payment: Payment, orders: 1 | -1, spentMinor: 
 function eventOf(payment: Payment, step: Step): EventType | null {
   if (step.to === 'detected')
     return step.because === 'funds_seen' || step.because === 'left_and_paid' ? 'payment.confirming' : null
-  // Settling again after a reorganisation is told by the same cause, which is announced once.
-  if (step.because === 'covered') return 'payment.completed'
+  // Once for a payment, whether or not the event of its first settlement is still kept.
+  if (step.because === 'covered') return payment.settlements > 1 ? null : 'payment.completed'
   return payment.status === 'expired' || payment.status === 'failed' ? 'payment.expired' : null
+}
+
+/** Failed payments can be accepted, lost and fail once more: the merchant, who was told that it was paid, hears of that, too. */
+function causeOf({ id, status, settlements }: Payment, event: EventType): string {
+  if (event !== 'payment.expired') return `payment:${id}:${event.slice('payment.'.length)}`
+  return `payment:${id}:${status}${settlements > 0 ? `:${settlements}` : ''}`
 }
 
 /**

@@ -1,6 +1,6 @@
 /** How a person proves himself, changed: whatever changes, all his other sessions end. */
 import { conflict, invalid } from '../../core/errors.ts'
-import type { PasskeyId } from '../../core/ids.ts'
+import { type PasskeyId, showId, type UserSessionId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import {
   deletePasskey,
@@ -13,7 +13,13 @@ import {
 import { voidInvitationsOf } from '../../users/invitations.sql.ts'
 import { hashPassword, requireStrongPassword } from '../../users/password.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
-import { deleteSessions, type Session, stepUpSession, takeChallenge } from '../../users/sessions.sql.ts'
+import {
+  deleteSession,
+  deleteSessions,
+  type Session,
+  stepUpSession,
+  takeChallenge,
+} from '../../users/sessions.sql.ts'
 import { describeTotp, newTotpSecret, type TotpSetup } from '../../users/totp.ts'
 import { wordsAbout } from '../../users/user.ts'
 import { lockUser, setPassword, setUserName } from '../../users/users.sql.ts'
@@ -163,6 +169,18 @@ export async function changePassword(
     await voidInvitationsOf(tx, 'reset', session.userId)
     await recordFactor(tx, person, 'password.change')
     await endOthers(tx, session)
+  })
+}
+
+/** Signs him out elsewhere; another one's session goes on. */
+export async function endSession(
+  gateway: Pick<Gateway, 'db'>,
+  person: Person,
+  id: UserSessionId,
+): Promise<void> {
+  await gateway.db.transaction(async (tx) => {
+    if (await deleteSession(tx, person.userId, id))
+      await recordActOf(tx, person, { action: 'session.end', subject: showId('ses', id) })
   })
 }
 

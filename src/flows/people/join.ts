@@ -14,8 +14,15 @@ import {
   voidInvitationsOf,
   voidInvitesTo,
 } from '../../users/invitations.sql.ts'
-import { findMerchant, type Merchant, putMember } from '../../users/merchants.sql.ts'
+import {
+  findMerchant,
+  listMembers,
+  lockMerchant,
+  type Merchant,
+  putMember,
+} from '../../users/merchants.sql.ts'
 import { hashPassword, requireStrongPassword } from '../../users/password.ts'
+import { mayGrant } from '../../users/permissions.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
 import { deleteSessions } from '../../users/sessions.sql.ts'
 import { takeSignInChallenge } from '../../users/sign-in-challenge.sql.ts'
@@ -165,11 +172,15 @@ async function wasMailed(tx: Tx, { id }: Invitation): Promise<boolean> {
   return (await mailsOfCauses(tx, [cause])).has(cause)
 }
 
-/** The first person owns the first merchant. @returns The account whose audit log tells of him; null for none. */
+/**
+ * The first person owns the first merchant. Other invitations to him are good no more: he may what this one says.
+ *
+ * @returns The account whose audit log tells of him; null for none.
+ */
 async function putIntoMerchant(
   tx: Tx,
   invitation: Pick<Invitation, 'kind' | 'merchantId' | 'role'>,
-  user: Pick<User, 'id'>,
+  user: Pick<User, 'id' | 'email'>,
 ): Promise<AccountId | null> {
   const { merchantId, role } = invitation
   const merchant = merchantId
@@ -179,6 +190,7 @@ async function putIntoMerchant(
       : null
   if (!merchant) return null
   await putMember(tx, merchant.id, user.id, role ?? 'owner')
+  await voidInvitesTo(tx, merchant.id, user.email)
   return merchant.liveAccountId ?? merchant.testAccountId
 }
 
@@ -188,7 +200,11 @@ async function firstMerchant(tx: Tx): Promise<Merchant | null> {
   return account ? merchantOfAccount(tx, account) : null
 }
 
-/** One who is known already takes up what a link offers, signed in. @throws {Refusal} `invitation_over`. */
+/**
+ * One who is known already takes up what a link offers, signed in.
+ *
+ * @throws {Refusal} `invitation_over`; `member_already`.
+ */
 export async function acceptKnown(
   gateway: Pick<Gateway, 'db'>,
   token: string,
@@ -200,11 +216,11 @@ export async function acceptKnown(
     const invitation = hash ? await takeInvitation(tx, hash) : null
     const isHis = invitation?.email?.toLowerCase() === user.email.toLowerCase()
     if (invitation?.kind !== 'invite' || !isHis) throw over()
+    await requireNewcomer(tx, invitation, user)
     const accountId = await putIntoMerchant(tx, invitation, user)
     if (invitation.makesOperator) await makeOperator(tx, user.id)
     // Whoever made such a link could give what it opened then, not what he may from now on.
     await voidInvitationsOf(tx, 'reset', user.id)
-    if (invitation.merchantId) await voidInvitesTo(tx, invitation.merchantId, user.email)
     await recordActOf(
       tx,
       { userId: user.id, email: user.email, address },
@@ -216,4 +232,17 @@ export async function acceptKnown(
       },
     )
   })
+}
+
+/** A member's role is the team's to change. Only the command line's link raises it, where no owner is left who could. */
+async function requireNewcomer(
+  tx: Tx,
+  { merchantId, role, invitedBy }: Invitation,
+  { id }: Pick<User, 'id'>,
+): Promise<void> {
+  if (!merchantId || !role) return
+  await lockMerchant(tx, merchantId)
+  const member = (await listMembers(tx, merchantId)).find((each) => each.userId === id)
+  if (!member || (invitedBy === null && mayGrant(role, member.role))) return
+  throw conflict('member_already', 'you belong to this team already; an owner or admin changes your role')
 }

@@ -8,6 +8,7 @@ import type { Tx } from '../../db/database.ts'
 import {
   findMerchantOfAccount,
   insertMerchant,
+  knowsTimeZone,
   lockMerchant,
   type Merchant,
   putMember,
@@ -89,7 +90,7 @@ export async function changeBusiness(
   const name = readAccountName(given.name)
   if (given.refundBoundMinor === null)
     throw invalidField('refund_bound', 'invalid_amount', 'expected an amount of 0 or more such as 100.00')
-  if (given.timeZone === null)
+  if (given.timeZone === null || !(await knowsTimeZone(tx, given.timeZone)))
     throw invalidField('time_zone', 'invalid_time_zone', 'expected a time zone such as Europe/Berlin')
   const next = { name, timeZone: given.timeZone, refundBoundMinor: given.refundBoundMinor }
   await setMerchantBusiness(tx, id, next)

@@ -2,7 +2,13 @@
 import { conflict, forbidden, invalidField, notFound } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
-import { resetDraft, voidInvitation, voidInvitationsOf, voidInvitesTo } from '../../users/invitations.sql.ts'
+import {
+  resetDraft,
+  voidInvitation,
+  voidInvitationsOf,
+  voidInvitesTo,
+  voidLinksBy,
+} from '../../users/invitations.sql.ts'
 import {
   countMemberships,
   deleteMember,
@@ -74,6 +80,7 @@ export async function changeRole(tx: Tx, change: TeamChange, userId: UserId, wan
   if (role !== 'owner') await keepAnOwner(tx, change, member)
   await putMember(tx, change.merchantId, userId, role)
   await voidLinksOf(tx, change, member)
+  if (!mayGrant(role, member.role)) await voidLinksBy(tx, userId, change.merchantId)
   // What he may is read anew with every request; what he has open shows what he might.
   await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
   await record(tx, change, 'member.change', showId('usr', userId), { role: member.role }, { role })
@@ -85,6 +92,7 @@ export async function removeMember(tx: Tx, change: TeamChange, userId: UserId): 
   await keepAnOwner(tx, change, member)
   await deleteMember(tx, change.merchantId, userId)
   await voidLinksOf(tx, change, member)
+  await voidLinksBy(tx, userId, change.merchantId)
   await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
   await record(
     tx,

@@ -264,3 +264,26 @@ test('acts of last week are history when the first mail server is connected', as
   await gateway.db.query(`update audit_log set at = now() - interval '7 days'`)
   assert.deepEqual(await mails(), [])
 })
+
+test('whose factors the operator took away is told, and so are the owners of his teams', async () => {
+  const { gateway, app, account, owner, mails } = await scene()
+  const member = await testPerson(gateway, app, { account, role: 'viewer' })
+  await mails()
+  await gateway.db.transaction((tx) =>
+    recordAct(tx, {
+      accountId: null,
+      actor: { kind: 'cli', id: 'root', name: null },
+      address: '192.0.2.1',
+      action: 'factors.reset',
+      subject: showId('usr', member.userId),
+      before: null,
+      after: { email: member.email },
+    }),
+  )
+  const sent = await mails()
+  assert.deepEqual(lines(sent), [
+    `${owner.email}: ${member.email}: the passkeys, authenticator app, recovery codes and password were taken away`,
+    `${member.email}: Your passkeys, authenticator app, recovery codes and password were taken away`,
+  ])
+  assert.match(sent[0]?.text ?? '', /By the command line, from 192\.0\.2\.1/)
+})

@@ -51,7 +51,7 @@ export async function tellPeople(gateway: Teller): Promise<boolean> {
 }
 
 async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailDraft[]> {
-  const userId = isOfPerson(act.action) && act.actorId !== null ? readId('usr', act.actorId) : null
+  const userId = isOfPerson(act.action) ? readId('usr', personOf(act) ?? '') : null
   // What is tried out on a test account gets at nothing.
   const matters = act.isLive || isOfTeam(act.action)
   const to = userId
@@ -65,8 +65,8 @@ async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailD
     own ??
     noticeLetter({
       what:
-        userId && email !== act.actorName
-          ? `${act.actorName}: ${lower(NOTICES[act.action])}`
+        userId && email !== (act.actorName ?? act.after?.email)
+          ? `${act.actorName ?? act.after?.email}: ${lower(NOTICES[act.action])}`
           : (NOTICES[act.action] ?? act.action),
       merchant: act.merchant,
       who: act.actorName ?? (act.actorKind === 'cli' ? 'the command line' : act.actorKind),
@@ -77,6 +77,10 @@ async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailD
     })
   return to.map((email) => ({ cause: `act:${act.id}`, kind: 'notice', to: [email], letter: letterTo(email) }))
 }
+
+/** Who has the factors that changed: who changed them, unless a command did. */
+const personOf = ({ actorKind, actorId, subject }: UntoldAct): string | null =>
+  actorKind === 'cli' ? subject : actorId
 
 /** What Beck did by itself says why; null for everything else, and for an endpoint that somebody removed since. */
 async function ownLetterOf(tx: Tx, act: UntoldAct, home: string): Promise<Letter | null> {

@@ -6,8 +6,8 @@ import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { txidOf } from '../../../test/txid.ts'
 import { fillTestWallets } from '../../../test/wallet.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
-import { findChainProgress, StaleLease, takeLease } from '../../chains/chain-progress.sql.ts'
-import { mine, reorganise } from '../../chains/simulated/ledger.ts'
+import { findChainProgress, releaseLease, StaleLease, takeLease } from '../../chains/chain-progress.sql.ts'
+import { mine, mint, reorganise } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
 import { lookupOf } from '../../chains/simulated/network.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
@@ -87,7 +87,7 @@ test('a search of the chain that finds coins while a block is met ends the lease
   const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'search', now: () => 0 })
   const simulated = simulatedPort(storage)
   const start = await simulated.tip()
-  const found = { txid: 'ab'.repeat(32), index: 1, height: start.height }
+  const found = { txid: 'ab'.repeat(32), index: 1, height: start.height, isCoinbase: true }
   const port: ChainPort = {
     ...simulated,
     chain: 'litecoin',
@@ -120,10 +120,10 @@ test('a search of the chain that finds coins while a block is met ends the lease
   assert.ok(next, 'whoever comes next takes the lead at once')
   await observeChain(gateway, port, next)
   const { rows: utxos } = await gateway.db.query(
-    'select spent_by as "spentBy", spent_height::int as height from utxos where txid = $1',
+    'select spent_by as "spentBy", spent_height::int as height, is_coinbase as "isCoinbase" from utxos where txid = $1',
     [found.txid],
   )
-  assert.deepEqual(utxos, [{ spentBy: 'spending', height: start.height + 1 }])
+  assert.deepEqual(utxos, [{ spentBy: 'spending', height: start.height + 1, isCoinbase: true }])
 })
 
 test('the longer ago a chain was seen the less of a poll rests, and nothing long before its payments are refused', async () => {
@@ -289,4 +289,47 @@ test('of two deposits that waited at one place the newest is shown again, and th
     { status: 'dropped', isDue: false },
     { status: 'seen', isDue: true },
   ])
+})
+
+test('a deposit that the mempool of another leader replaced is back when its own leads again', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const payment = await testPayment(gateway, await testAccount(gateway))
+  const lookup = lookupOf('sim-litecoin', payment.address)
+  assert.ok(lookup)
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'two nodes', now: () => Date.now() })
+  await storage.change((store) => mine(store, 1))
+  const first = simulatedPort(storage)
+  await meetChain(gateway, first)
+  const txid = await storage.change((store) => mint(store, { lookup, asset: 'LTC', atoms: payment.dueAtoms }))
+  const [deposit] = (
+    await Array.fromAsync((await simulatedPort(storage).lookAtMempool(1n))?.added ?? [])
+  ).flat()
+  assert.equal(deposit?.key, txid)
+  const key = txidOf('conflict')
+  const second: ChainPort = {
+    ...first,
+    lookAtMempool: async () => ({
+      added: (async function* () {
+        yield [{ key, hash: key, inputs: deposit.inputs, outputs: [] }]
+      })(),
+      has: (other) => other === key,
+    }),
+  }
+  const statusAfter = async (port: ChainPort) => {
+    const lease = await takeLease(db, 'sim-litecoin', 'watcher')
+    assert.ok(lease)
+    await observeChain(gateway, port, lease)
+    await releaseLease(db, lease)
+    return (await db.query<{ status: string }>('select status from deposits')).rows.map(
+      ({ status }) => status,
+    )
+  }
+  for (const [port, status] of [
+    [first, 'seen'],
+    [first, 'seen'],
+    [second, 'replaced'],
+    [first, 'seen'],
+  ] as const)
+    assert.deepEqual(await statusAfter(port), [status])
 })

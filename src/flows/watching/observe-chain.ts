@@ -52,7 +52,7 @@ const BLOCKS_PER_POLL = 50
 
 export interface Poll {
   readonly blocks: number
-  /** The node's tip is not reached yet: poll again at once. */
+  /** The node's tip is not reached yet: poll again at once; where no block came, later, for of several nodes behind one URL some are late. */
   readonly behind: boolean
 }
 
@@ -277,7 +277,7 @@ async function observeMempool(
   lease: Lease,
   spareTime: SpareTime,
 ): Promise<void> {
-  const mempool = await port.lookAtMempool()
+  const mempool = await port.lookAtMempool(lease.epoch)
   if (mempool) {
     for await (const transactions of mempool.added) {
       const own = await matchOwn(gateway.db, port.chain, transactions, { spareTime })

@@ -298,3 +298,17 @@ test('an event whose transaction commits late is neither skipped nor does it com
     ['slow', 'fast'],
   )
 })
+
+test('an endpoint is found by any part of its URL, however long', async () => {
+  const url = `https://example.com/${'x'.repeat(2_000)}`
+  const of = await testMerchant(db)
+  const { data } = await call(app, of.key, 'POST', '/webhooks', {
+    body: { url, events: ['payment.created'] },
+  })
+  const found = await get(`/webhooks?filter_url=${url.toUpperCase().slice(8)}`, of.key)
+  assert.deepEqual(
+    found.data.items.map(({ id }: { id: string }) => id),
+    [data.id],
+  )
+  assert.equal((await get(`/webhooks?filter_url=${'x'.repeat(2_049)}`, of.key)).status, 400)
+})

@@ -8,7 +8,7 @@ import {
   type WebhookEndpoint as EndpointRow,
   webhookEndpointNotFound,
 } from '../../events/webhook-endpoints.sql.ts'
-import { parseWebhookUrl } from '../../events/webhook-url.ts'
+import { parseWebhookUrl, WEBHOOK_URL_LENGTH_MAX } from '../../events/webhook-url.ts'
 import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
 import {
@@ -57,7 +57,10 @@ export const webhooks: readonly Route[] = [
     summary: 'Register a webhook endpoint',
     description: 'The signing secret is in this answer and never again.',
     body: Fields({
-      url: Type.String({ maxLength: 2_048, description: 'an https URL on the public internet' }),
+      url: Type.String({
+        maxLength: WEBHOOK_URL_LENGTH_MAX,
+        description: 'an https URL on the public internet',
+      }),
       events: Type.Array(OneOf(EVENT_TYPES), {
         minItems: 1,
         maxItems: 50,
@@ -98,7 +101,7 @@ export const webhooks: readonly Route[] = [
     query: Fields({
       ...paging(WEBHOOK_ENDPOINT_SORTS),
       filter_id: FilterId,
-      filter_url: FilterText('part of the URL, in any case'),
+      filter_url: FilterText('part of the URL, in any case', WEBHOOK_URL_LENGTH_MAX),
       filter_status: FilterList('`active`, `inactive`'),
     }),
     data: PageOf(WebhookEndpoint),

@@ -106,7 +106,7 @@ const CREATED = {
 
 const ORDER_REFUSALS = {
   400: ['invalid_amount', 'invalid_address'],
-  422: ['fee_exceeds_amount', 'below_minimum', 'destination_reverts'],
+  422: ['fee_exceeds_amount', 'below_minimum', 'destination_reverts', 'withdrawals_revert'],
   503: ['no_wallet', 'no_fee_estimate', 'no_rate'],
 } as const
 

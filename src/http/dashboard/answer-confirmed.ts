@@ -9,8 +9,10 @@ import type { Frame } from './layout.ts'
 import { origin } from './next-path.ts'
 import { rootOf } from './root.ts'
 import type { PersonCall, Row } from './row.ts'
+import { FIGURES_CHANGED } from './shown-figures.ts'
 
-const PROOF_REASONS = ['wrong_code', 'passkey_refused', 'challenge_over', 'too_many_attempts']
+/** Of a proof, and of figures that are others by now. */
+const ASKED_AGAIN = ['wrong_code', 'passkey_refused', 'challenge_over', 'too_many_attempts', FIGURES_CHANGED]
 
 /** Does what the row says; asks for a confirmation first where the row wants one and the form brings none. */
 export async function answerConfirmed<C extends PersonCall>(
@@ -29,15 +31,15 @@ export async function answerConfirmed<C extends PersonCall>(
       .send()
   }
   const ask = async (problem: Refusal | null) => {
-    const sheet = await confirmPage(call, await row.consequence?.(call), problem, row.confirm === 'fresh')
-    return sendSheet(frame, sheet, problem ? 403 : 200)
+    try {
+      const sheet = await confirmPage(call, await row.consequence?.(call), problem, row.confirm === 'fresh')
+      return sendSheet(frame, sheet, problem === null ? 200 : problem.reason === FIGURES_CHANGED ? 409 : 403)
+    } catch (error) {
+      return redraw(frame, row, call, error)
+    }
   }
   const isProven = CONFIRMATION_FIELDS.some((name) => name !== 'challenge' && call.form.get(name) !== '')
-  try {
-    if (!isProven) return await ask(null)
-  } catch (error) {
-    return redraw(frame, row, call, error)
-  }
+  if (!isProven) return ask(null)
   try {
     const { token, factor } = await proveAgain(call.gateway, session, proofOf(call), origin(call))
     writeCookie(call.gateway, call.reply, token)
@@ -47,7 +49,7 @@ export async function answerConfirmed<C extends PersonCall>(
     if (
       error instanceof Refusal &&
       ['unauthenticated', 'conflict', 'forbidden'].includes(error.kind) &&
-      PROOF_REASONS.includes(error.reason)
+      ASKED_AGAIN.includes(error.reason)
     )
       return ask(error)
     throw error

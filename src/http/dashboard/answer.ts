@@ -9,6 +9,7 @@ import { protectDashboard } from './headers.ts'
 import { type Frame, layout } from './layout.ts'
 import { sentence } from './parts.ts'
 import { type Call, type Outcome, type Row, SENT, type Sheet } from './row.ts'
+import { FIGURES_CHANGED } from './shown-figures.ts'
 
 export async function answer<C extends Call>(frame: Frame, row: Row<C>, call: C): Promise<FastifyReply> {
   let outcome: Outcome
@@ -39,7 +40,7 @@ export async function redraw<C extends Call>(
     !row.redraw ||
     !(error instanceof Refusal) ||
     error.kind === 'not_found' ||
-    error.reason === 'missing_permission'
+    ['missing_permission', FIGURES_CHANGED].includes(error.reason)
   )
     throw error
   call.request.refusal = error.reason

@@ -106,6 +106,38 @@ test('a receiver is sent the newest event, and what it missed since a day, once'
   assert.equal((await dev.post(`${path}/recover`, { since: 'yesterday' })).status, 400)
 })
 
+test('times of deliveries and of a secret are those of the merchant, as all beside them', async () => {
+  await gateway.db.query(
+    "update merchants set time_zone = 'Asia/Kolkata' where $1 in (live_account_id, test_account_id)",
+    [account.id],
+  )
+  const made = await gateway.db.transaction((tx) =>
+    createWebhookEndpoint(tx, gateway.secrets, {
+      accountId: account.id,
+      url: 'https://zones.example/hook',
+      events: ['payment.completed'],
+    }),
+  )
+  const path = `${home}/webhooks/${showId('whk', made.endpoint.id)}`
+  assert.equal((await dev.post(`${path}/test`, { type: 'payment.completed' })).status, 303)
+  await gateway.db.query(
+    `insert into delivery_attempts (account_id, delivery_id, number, started_at, duration_ms)
+     select account_id, id, 1, '2026-07-01T12:00:00Z', 5 from deliveries where endpoint_id = $1`,
+    [made.endpoint.id],
+  )
+  await gateway.db.query(
+    "update deliveries set attempts = 1, due_at = '2026-07-01T12:05:00Z' where endpoint_id = $1",
+    [made.endpoint.id],
+  )
+  const { text } = await dev.get(path)
+  assert.match(text, /01 Jul(y)? 2026, 17:30 · no answer/)
+  assert.match(text, /Next 01 Jul(y)? 2026, 17:35/)
+  const { html } = await dev.post(`${path}/rotate`)
+  const [, until = '', shown = ''] = /signs too until <time datetime="([^"]*)">([^<]*)</.exec(html) ?? []
+  const at = { timeZone: 'Asia/Kolkata', hour: '2-digit', minute: '2-digit' } as const
+  assert.ok(shown.endsWith(new Date(until).toLocaleTimeString('en-GB', at)), shown)
+})
+
 test('notes are the team’s: who may, writes and deletes them; others read', async () => {
   const payment = await testPayment(gateway, account, { customerEmail: 'ada@example.com' })
   const path = `${home}/payments/${showId('pay', payment.id)}`
@@ -129,8 +161,11 @@ test('notes are the team’s: who may, writes and deletes them; others read', as
   )
   assert(rows[0])
   const customer = `${home}/customers/${showId('cus', rows[0].id)}`
-  assert.equal((await support.post(`${customer}/notes`, { note: 'Regular' })).status, 303)
-  assert.match((await viewer.get(customer)).text, /Regular/)
+  assert.equal(
+    (await support.post(`${customer}/notes`, { note: 'Regular:\r\nno\u0000\tcalls\r\n' })).status,
+    303,
+  )
+  assert.match((await viewer.get(customer)).html, /<p class="note">Regular:\nno {2}calls<\/p>/)
 })
 
 test('a withdrawal is called back until it is signed', async () => {

@@ -36,6 +36,11 @@ test('closed and reopened with a code each time, recorded, and said to members a
   const home = homeOf(account)
   for (const page of ['', '/payments', '/balance', '/withdrawals', '/keys', '/settings'])
     assert.match((await owner.get(home + page)).text, /^This account was closed on/, page)
+  await gateway.db.query("update merchants set time_zone = 'Asia/Kolkata'")
+  const [, closedAt = '', shown = ''] =
+    /closed on <time datetime="([^"]*)">([^<]*)</.exec((await owner.get(home)).html) ?? []
+  const at = { timeZone: 'Asia/Kolkata', hour: '2-digit', minute: '2-digit' } as const
+  assert.ok(shown.endsWith(new Date(closedAt).toLocaleTimeString('en-GB', at)), shown)
   const link = await owner.post(`${home}/links`, { label: 'Tea', amount: '5', currency: 'USD' })
   assert.equal(link.status, 403)
   assert.match(link.text, /this account is closed/i)

@@ -3,9 +3,10 @@ import type { Refusal } from '../../core/errors.ts'
 import { canHavePasskeys, newChallenge, passkeyRequest } from '../../flows/people/passkeys.ts'
 import type { Session } from '../../users/sessions.sql.ts'
 import { setChallenge } from '../../users/sessions.sql.ts'
-import { type Html, html, type Part } from '../hosted/html.ts'
+import { type Html, html } from '../hosted/html.ts'
 import { hidden, notice, sentence } from './parts.ts'
-import type { Call, PersonCall, Sheet } from './row.ts'
+import type { Call, Consequence, PersonCall, Sheet } from './row.ts'
+import { SHOWN_FIELD, writeFigures } from './shown-figures.ts'
 
 /** Fields of the confirmation itself: never carried along. */
 export const CONFIRMATION_FIELDS = ['challenge', 'code', 'assertion'] as const
@@ -13,15 +14,15 @@ export const CONFIRMATION_FIELDS = ['challenge', 'code', 'assertion'] as const
 /** The page that asks. A new challenge takes the place of the one before, so that no page is used twice. */
 export async function confirmPage(
   call: PersonCall,
-  consequence: Part | undefined,
+  consequence: Consequence | undefined,
   problem: Refusal | null,
   isFresh: boolean,
 ): Promise<Sheet> {
   const challenge = newChallenge()
   await setChallenge(call.gateway.db, call.session.id, challenge)
-  const carried = call.form.entries.filter(
-    ([name]) => !(CONFIRMATION_FIELDS as readonly string[]).includes(name),
-  )
+  const own: readonly string[] = [...CONFIRMATION_FIELDS, SHOWN_FIELD]
+  const shown = consequence?.figures && ([SHOWN_FIELD, writeFigures(consequence.figures)] as const)
+  const carried = [...call.form.entries.filter(([name]) => !own.includes(name)), ...(shown ? [shown] : [])]
   const action = call.request.url
   const { session } = call
   // A provider's word is good for minutes, and this is asked each time.
@@ -31,7 +32,7 @@ export async function confirmPage(
     width: 'narrow',
     content: html`<h1>${consequence ? 'Check and confirm' : 'Confirm that it is you'}</h1>
 ${problem && notice('bad', html`<p>${sentence(problem.message)}</p>`)}
-${consequence ?? html`<p class="lead">This page changes who or what can get at money, so it asks again.</p>`}
+${consequence?.words ?? html`<p class="lead">This page changes who or what can get at money, so it asks again.</p>`}
 ${
   needsOwn
     ? notice(

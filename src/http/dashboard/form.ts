@@ -16,6 +16,9 @@ export interface Form {
 /** Passwords, what browsers answer for passkeys, and lines of payouts stay as they were sent. */
 const VERBATIM = ['password', 'code', 'assertion', 'passkey', 'payouts']
 
+/** What keeps its lines, and nothing else that one line would not. */
+const OF_LINES = ['note']
+
 export const readDashboardForm = (bytes: Buffer): Form =>
   formOf(readUrlEncoded(bytes, FIELDS_MAX).map(([name, value]) => [name, textOf(name, value)]))
 
@@ -46,5 +49,13 @@ export const formOf = (entries: readonly (readonly [string, string])[]): Form =>
 
 export const EMPTY_FORM = formOf([])
 
-const textOf = (name: string, value: string): string =>
-  VERBATIM.includes(name) ? value.toWellFormed() : clean(value)
+function textOf(name: string, value: string): string {
+  if (VERBATIM.includes(name)) return value.toWellFormed()
+  return OF_LINES.includes(name)
+    ? value
+        .split(/\r\n?|\n/)
+        .map(clean)
+        .join('\n')
+        .trim()
+    : clean(value)
+}

@@ -111,11 +111,11 @@ ${sheet.content}
 }
 
 /** Above every page of a closed account, from the sign-in on. */
-const closedNotice = ({ place: { account } }: PlaceCall): Html | null =>
+const closedNotice = ({ place: { account, membership } }: PlaceCall): Html | null =>
   account.closedAt &&
   notice(
     'wait',
-    html`<p><strong>This account was closed on ${time(account.closedAt)}.</strong> It takes no new payments, and makes no keys, links or checkouts. Payments and withdrawals under way go on, and its balance can be withdrawn. Whoever runs this Beck can open it again.</p>`,
+    html`<p><strong>This account was closed on ${time(account.closedAt, membership.timeZone)}.</strong> It takes no new payments, and makes no keys, links or checkouts. Payments and withdrawals under way go on, and its balance can be withdrawn. Whoever runs this Beck can open it again.</p>`,
   )
 
 function menu({ call, place }: Frame, person: PersonCall, sheet: Sheet): Html {

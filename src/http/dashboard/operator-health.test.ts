@@ -46,6 +46,8 @@ test('the page of rates has a row for each exchange: its price, what is left out
   assert.match(rows.get('bitstamp') ?? '', /not yet<br><span class="hint">[^<]+<\/span>/)
 
   assert.match(html, /Signer’s limits[\s\S]*None are set here/)
+  // They are served where strangers do not come: whoever followed a link would find nothing.
+  assert.doesNotMatch(html, /href="[^"]*\/(metrics|readyz)/)
 
   const bare = await testApp(gateway)
   const page = await (await testPerson(gateway, bare, { isOperator: true })).get('/dashboard/operator/health')

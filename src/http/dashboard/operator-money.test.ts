@@ -86,11 +86,18 @@ test('fees are shown, paid out behind a code of the operator’s, cancelled, and
   assert.equal((await findAccount(gateway.db, account.id))?.feeBps, 50)
   await operator.post(`${PAGE}/fees`, { account: showId('acct', account.id), fee: '' })
   assert.equal((await findAccount(gateway.db, account.id))?.feeBps, null)
-  const { rows: acts } = await gateway.db.query<{ action: string }>(
-    "select action from audit_log where action like 'fees.%' or action = 'account.change' order by at, id",
+  const { rows: acts } = await gateway.db.query<{ action: string; before: unknown; after: unknown }>(
+    "select action, before, after from audit_log where action like 'fees.%' or action = 'account.change' order by at, id",
   )
   assert.deepEqual(
     acts.map(({ action }) => action),
     ['fees.pay_out', 'fees.cancel', 'account.change', 'account.change'],
+  )
+  assert.deepEqual(
+    acts.slice(2).map(({ before, after }) => [before, after]),
+    [
+      [{ fee_bps: null }, { fee_bps: 50 }],
+      [{ fee_bps: 50 }, { fee_bps: null }],
+    ],
   )
 })

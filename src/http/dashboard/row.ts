@@ -17,6 +17,7 @@ import type { Part } from '../hosted/html.ts'
 import type { HostedOptions } from '../hosted/networks.ts'
 import type { DoneName } from './done.ts'
 import type { Form } from './form.ts'
+import type { Figures } from './shown-figures.ts'
 
 /** What somebody needs: nothing; half a sign-in; to be signed in; to run the whole Beck; a permission at the merchant. */
 export type Access = 'public' | 'half' | 'person' | 'operator' | Permission
@@ -105,6 +106,12 @@ export type ListCall = PlaceCall | (PersonCall & { readonly place?: never })
 /** Whose days and times a list has: the merchant's; the operator's are those of UTC. */
 export const zoneOf = (call: ListCall): string => call.place?.membership.timeZone ?? 'UTC'
 
+export interface Consequence {
+  readonly words: Part
+  /** What arrives, as the words say: the row's own act is held to it ({@link requireAsShown}). */
+  readonly figures?: readonly Figures[]
+}
+
 export type Outcome = Sheet | Shown | Move | typeof SENT
 
 export interface Row<C extends Call> {
@@ -117,7 +124,7 @@ export interface Row<C extends Call> {
   /** Sent as it is read: a `HEAD` of it would read everything for nobody, and is not answered. */
   readonly isStream?: true
   /** What a confirmed act will do, in figures: shown where it is confirmed. */
-  consequence?(call: C): Promise<Part>
+  consequence?(call: C): Promise<Consequence>
   handle(call: C): Promise<Outcome>
   /** The form again, with what was typed and why it was refused. */
   redraw?(call: C): Promise<Sheet>

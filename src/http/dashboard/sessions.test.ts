@@ -50,7 +50,26 @@ test('everybody sees where he is signed in and ends what he likes, of his own an
   await here.post(`/dashboard/me/sessions/${sessionOf(false)}/end`)
   assert.equal((await stranger.get('/dashboard/me')).status, 200, 'another one’s goes on')
   await here.post(`/dashboard/me/sessions/${sessionOf(true)}/end`)
+  const acts = await db.query('select actor_name, subject from audit_log where action = $1', ['session.end'])
+  assert.deepEqual(acts.rows, [{ actor_name: here.email, subject: sessionOf(true) }])
   assert.match(String((await elsewhere.get('/dashboard/me')).location), /sign-in/)
+})
+
+test('a page that looks again by itself does not keep its session from growing idle', async () => {
+  const person = await testPerson(gateway, app, { account, role: 'owner' })
+  const idleFor = async (headers: Record<string, string>) => {
+    await db.query("update sessions set seen_at = now() - interval '1 hour' where user_id = $1", [
+      person.userId,
+    ])
+    assert.equal((await person.get(homeOf(account), headers)).status, 200)
+    const { rows } = await db.query<{ old: boolean }>(
+      "select seen_at < now() - interval '1 minute' as old from sessions where user_id = $1",
+      [person.userId],
+    )
+    return rows[0]?.old
+  }
+  assert.equal(await idleFor({ 'x-look': '1' }), true)
+  assert.equal(await idleFor({}), false)
 })
 
 test('who is given another role, or taken out of the team, is signed out everywhere', async () => {

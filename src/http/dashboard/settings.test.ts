@@ -6,6 +6,7 @@ import { homeOf, testPerson } from '../../../test/dashboard.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { readId } from '../../core/ids.ts'
+import { knowsTimeZone } from '../../users/merchants.sql.ts'
 
 const gateway = await testGateway()
 const app = await testApp(gateway)
@@ -134,4 +135,15 @@ test('first steps end with the first payment on live; in the sandbox a key is ca
 test('the balance shows in any of the currencies, whatever it is settled in', async () => {
   assert.match((await owner.get(`${home}/balance`)).html, /About, EUR/)
   assert.match((await owner.get(`${home}/balance?currency=GBP`)).html, /About, GBP/)
+})
+
+test('a time zone is one that the database counts days by as well; an offset of POSIX is none', async () => {
+  const set = (time_zone: string) =>
+    owner.post(`${home}/settings/business`, { name: account.name, time_zone, refund_bound: '0' })
+  for (const zone of ['+02:00', '-0330', 'Mars/Olympus', ''])
+    assert.match((await set(zone)).text, /expected a time zone such as Europe\/Berlin/, zone)
+  // Node would read it; the database has none by that name.
+  assert.equal(await knowsTimeZone(gateway.db, '+02:00'), false)
+  for (const zone of ['Europe/Berlin', 'asia/kolkata', 'UTC'])
+    assert.equal((await set(zone)).status, 303, zone)
 })

@@ -47,10 +47,11 @@ export function time(at: Date | string | null, zone = 'UTC'): Html | null {
   return html`<time datetime="${date.toISOString()}">${timeFormat(zone).format(date)}</time>`
 }
 
+/** A place's, or UTC: an offset such as `+02:00` means the opposite to PostgreSQL, which reads it as POSIX does. */
 export const isTimeZone = (zone: string): boolean => {
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone })
-    return zone.length <= 60
+    return zone.length <= 60 && !/^[+-]/.test(zone)
   } catch {
     return false
   }

@@ -123,7 +123,7 @@ function columnsOf(call: PlaceCall): readonly Column<ListedKey>[] {
       cell: (key) =>
         stateOf(key) === 'active' &&
         call.may('api_keys:write') &&
-        html`<a class="button" href="${call.here}/keys/${showId('key', key.id)}/roll" aria-label="Roll ${key.name}">Roll</a> ${button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', { tone: 'danger', name: `Revoke ${key.name}` })}`,
+        html`${key.scopes.every((scope) => mayGive(call, scope)) && html`<a class="button" href="${call.here}/keys/${showId('key', key.id)}/roll" aria-label="Roll ${key.name}">Roll</a> `}${button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', { tone: 'danger', name: `Revoke ${key.name}` })}`,
     },
   ]
 }
@@ -133,7 +133,7 @@ const newKeyPage = async (call: PlaceCall): Promise<Sheet> => ({
   nav: 'keys',
   width: 'narrow',
   trail: [['API keys', `${call.here}/keys`]],
-  content: html`<h1>Create an API key</h1>${formProblem(call)}<form method="post" action="${call.here}/keys">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255, isFocused: true, placeholder: 'Shop server', hint: 'Where it is used, so that you know which one to revoke.' })}${checks(call, { name: 'scopes', legend: 'What it may do', choices: SCOPES.map((scope) => [scope, html`<code>${scope}</code> <span class="hint">${SCOPE_WORDS[scope]}</span>`] as const), checked: USUAL })}${select(call, EXPIRY)}${field(call, { name: 'allowed_networks', label: 'Addresses it may come from', maxlength: 1_000, placeholder: '203.0.113.7, 2001:db8::/32', hint: 'Of your servers, separated by commas; empty for anywhere.' })}${submit('Create the key', 'primary', `${call.here}/keys`)}</form>`,
+  content: html`<h1>Create an API key</h1>${formProblem(call)}<form method="post" action="${call.here}/keys">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255, isFocused: true, placeholder: 'Shop server', hint: 'Where it is used, so that you know which one to revoke.' })}${checks(call, { name: 'scopes', legend: 'What it may do', choices: SCOPES.filter((scope) => mayGive(call, scope)).map((scope) => [scope, html`<code>${scope}</code> <span class="hint">${SCOPE_WORDS[scope]}</span>`] as const), checked: USUAL.filter((scope) => mayGive(call, scope)) })}${select(call, EXPIRY)}${field(call, { name: 'allowed_networks', label: 'Addresses it may come from', maxlength: 1_000, placeholder: '203.0.113.7, 2001:db8::/32', hint: 'Of your servers, separated by commas; empty for anywhere.' })}${submit('Create the key', 'primary', `${call.here}/keys`)}</form>`,
 })
 
 /** Ends that a key may have, in days. */
@@ -199,6 +199,7 @@ const keyNotFound = () =>
 
 async function rollPage(call: PlaceCall): Promise<Sheet> {
   const key = await keyOf(call)
+  requireMayGive(call, key.scopes)
   return {
     title: `Roll ${key.name}`,
     nav: 'keys',

@@ -6,6 +6,7 @@ import {
   beginTotp,
   changePassword,
   confirmTotp,
+  endSession,
   type FactorAdded,
   removePasskey,
   removeTotp,
@@ -14,7 +15,7 @@ import {
 } from '../../../flows/people/factors.ts'
 import { canHavePasskeys, newChallenge, passkeyCreation } from '../../../flows/people/passkeys.ts'
 import { countRecoveryCodes, listPasskeys } from '../../../users/factors.sql.ts'
-import { deleteSession, listSessions, setChallenge } from '../../../users/sessions.sql.ts'
+import { listSessions, setChallenge } from '../../../users/sessions.sql.ts'
 import { readName } from '../../../users/user.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
@@ -205,8 +206,9 @@ export const meRows: readonly DashboardRow[] = [
     },
   }),
   personRow('person', 'POST /me/passkeys', {
-    confirm: 'recent',
     async handle(call) {
+      // A confirmation would take the challenge's place: where the last one ran out, it is asked for before the page.
+      if (!call.session.isSteppedUp) return { to: `${call.base}/me/passkeys` }
       const given = { response: call.form.get('passkey'), name: call.form.get('name') }
       return shownCodes(call, await addPasskey(call.gateway, call.session, call.person, given))
     },
@@ -234,7 +236,7 @@ export const meRows: readonly DashboardRow[] = [
   personRow('person', 'POST /me/sessions/:id/end', {
     async handle(call) {
       const id = readId('ses', call.params.id ?? '')
-      if (id) await deleteSession(call.gateway.db, call.session.userId, id)
+      if (id) await endSession(call.gateway, call.person, id)
       return { to: `${call.base}/me`, done: 'session-ended' }
     },
   }),

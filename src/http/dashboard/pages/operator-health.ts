@@ -189,7 +189,6 @@ ${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
         ['Newest backup', backlog && ago(backlog.backupAgeMs)],
         ['Open alerts', backlog && html`<a href="${call.base}/operator/alerts">${count(backlog.alerts)}</a>`],
         ['This Beck', `version ${VERSION}`],
-        ['Metrics', html`<a href="${call.gateway.settings.publicUrl}/metrics">/metrics</a>`],
       ]),
     )}</div>
 ${limitsCard(call.installation.limits)}

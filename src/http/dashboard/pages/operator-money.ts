@@ -1,5 +1,5 @@
 /** The gateway's own money: its wallets, what it earned, was given and lost, how that is taken out, and what each account pays. */
-import { listAccounts } from '../../../accounts/accounts.sql.ts'
+import { listAccounts, lockAccount } from '../../../accounts/accounts.sql.ts'
 import { ASSETS, isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
@@ -41,6 +41,7 @@ import {
   table,
 } from '../parts.ts'
 import { type DashboardRow, type Move, type PersonCall, personRow, type Sheet } from '../row.ts'
+import { requireAsShown } from '../shown-figures.ts'
 import { badge, coins, time } from '../words.ts'
 
 const LISTED_PAYOUTS = 10
@@ -196,6 +197,7 @@ async function requestPayout(call: PersonCall): Promise<Move> {
   const order = orderOf(call)
   await change(call, async (tx, record) => {
     const withdrawal = await requestOwnPayout(gateway, tx, order)
+    requireAsShown(call, [withdrawal])
     record({
       action: 'fees.pay_out',
       accountId: withdrawal.accountId,
@@ -223,11 +225,13 @@ async function cancelPayout(call: PersonCall): Promise<Move> {
 async function setFee(call: PersonCall): Promise<Move> {
   const id = readId('acct', call.form.get('account'))
   await change(call, async (tx, record) => {
+    const before = id && (await lockAccount(tx, id))
     const account = await changeAccount(tx, id, { fee: call.form.get('fee') || null })
     record({
       action: 'account.change',
       accountId: account.id,
       subject: showId('acct', account.id),
+      before: before && { fee_bps: before.feeBps },
       after: { fee_bps: account.feeBps },
     })
   })
@@ -243,13 +247,14 @@ export const operatorMoneyRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const cost = await quoteOwnPayout(call.gateway, call.gateway.db, order)
       const shown = (atoms: bigint) => coins(atoms, order.asset)
-      return html`<p class="lead">Send <strong>${shown(cost.netAtoms)}</strong> of ${order.kind} to ${copyable(order.destination, 'Copy the address')}. It cannot be taken back.</p>${facts(
+      const words = html`<p class="lead">Send <strong>${shown(cost.netAtoms)}</strong> of ${order.kind} to ${copyable(order.destination, 'Copy the address')}. It cannot be taken back.</p>${facts(
         [
           ['Taken out', shown(cost.amountAtoms)],
           ['Network fee', shown(cost.networkFeeAtoms)],
           ['Arrives', html`<strong>${shown(cost.netAtoms)}</strong>`],
         ],
       )}`
+      return { words, figures: [{ asset: order.asset, ...cost }] }
     },
     handle: requestPayout,
     redraw: moneyPage,

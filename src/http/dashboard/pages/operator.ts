@@ -90,9 +90,11 @@ const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
     confirm: 'fresh',
     async consequence(call) {
       const account = await accountOf(call)
-      return act === 'close'
-        ? html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes no new payments, checkouts, links or keys from now on. Payments and withdrawals under way go on, its balance can be withdrawn, nothing is deleted, and you can open it again.</p>`
-        : html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes payments again.</p>`
+      const words =
+        act === 'close'
+          ? html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes no new payments, checkouts, links or keys from now on. Payments and withdrawals under way go on, its balance can be withdrawn, nothing is deleted, and you can open it again.</p>`
+          : html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes payments again.</p>`
+      return { words }
     },
     async handle(call) {
       await change(call, async (tx, record) => {

@@ -22,6 +22,7 @@ import { change } from '../change.ts'
 import { noteRows, notesCard } from '../notes.ts'
 import { button, card, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { requireAsShown } from '../shown-figures.ts'
 import { badge, coinNetwork, coins, fiat, time } from '../words.ts'
 import { sandboxCard } from './sandbox.ts'
 import { drawTimeline } from './timeline.ts'
@@ -255,7 +256,7 @@ export const paymentRow: readonly DashboardRow[] = [
     confirm: 'fresh',
     async consequence(call) {
       const { asset, cost, destination } = await quotedRefund(call)
-      return html`<p class="lead">This sends <strong>${coins(cost.netAtoms, asset)}</strong> to the address below. It cannot be taken back.</p>${facts(
+      const words = html`<p class="lead">This sends <strong>${coins(cost.netAtoms, asset)}</strong> to the address below. It cannot be taken back.</p>${facts(
         [
           ['To', copyable(destination, 'Copy the address')],
           ['Taken from what is held', coins(cost.amountAtoms, asset)],
@@ -263,6 +264,7 @@ export const paymentRow: readonly DashboardRow[] = [
           ['The buyer receives', html`<strong>${coins(cost.netAtoms, asset)}</strong>`],
         ],
       )}`
+      return { words, figures: [{ asset, ...cost }] }
     },
     async handle(call) {
       const { gateway, place } = call
@@ -272,6 +274,7 @@ export const paymentRow: readonly DashboardRow[] = [
         const askedBy = showId('usr', call.person.userId)
         const order = { ...refundOrder(call), askedBy }
         const refund = await refundPayment(gateway, tx, place.account, payment.id, order)
+        requireAsShown(call, [refund])
         const after = {
           withdrawal: showId('wd', refund.id),
           asset: refund.asset,

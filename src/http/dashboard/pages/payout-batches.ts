@@ -30,6 +30,7 @@ import {
   table,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { requireAsShown } from '../shown-figures.ts'
 import { badge, coins, count, plural, time } from '../words.ts'
 
 const EXAMPLE = 'address,amount,coin,note\ntltc1q…,0.5,LTC,Invoice 2041\ntltc1q…,1.25,LTC,Salary'
@@ -215,7 +216,8 @@ export const batchRows: readonly DashboardRow[] = [
           checked.problems.map(({ line, message }) => `line ${line}: ${message}`).join('; '),
         )
       const sums = checked.totals.map(({ asset, netAtoms }) => coins(netAtoms, asset)).join(' and ')
-      return html`<p class="lead">Send <strong>${sums}</strong> in <strong>${plural(checked.lines.length, 'payout')}</strong>. What is signed cannot be taken back.</p>${totalsTable(checked)}`
+      const words = html`<p class="lead">Send <strong>${sums}</strong> in <strong>${plural(checked.lines.length, 'payout')}</strong>. What is signed cannot be taken back.</p>${totalsTable(checked)}`
+      return { words, figures: checked.totals }
     },
     async handle(call) {
       const { gateway, place, form } = call
@@ -228,6 +230,7 @@ export const batchRows: readonly DashboardRow[] = [
           lines,
           askedBy,
         })
+        requireAsShown(call, await listBatch(tx, place.account.id, batch))
         record({
           action: 'payout_batch.request',
           subject: showId('bat', batch),

@@ -67,13 +67,14 @@ function policyForm(call: PlaceCall, policy: ApprovalPolicy, people: number): Pa
         },
       )}</div>`
     },
-  )}</div><div class="field"><p class="hint">0 is every payout and refund of the coin; nothing typed in means that it needs no approvals.</p></div>${checks(call, { name: 'keys', legend: 'API keys', choices: [['bound', 'What keys ask for needs approvals too']], checked: policy.bindsKeys ? ['bound'] : [], hint: 'A key that leaks pays out no more than this lets through. Who made a key approves nothing that it asks for.' })}${checks(call, { name: 'allowlist', legend: 'Allowlist', choices: [['required', 'Payouts go only to addresses on the allowlist']], checked: policy.allowlist.isRequired ? ['required'] : [], hint: 'Refunds go where the buyer says.' })}${field(call, { name: 'delay_hours', label: 'An address can be used so long after it was approved', value: policy.allowlist.delayHours, inputmode: 'numeric', maxlength: 3, unit: 'hours', hint: 'The signer counts them by its own clock. Long enough for somebody to notice.' })}${submit('Ask for this policy', 'primary', `${call.here}/policy`)}</form>`
+  )}</div><div class="field"><p class="hint">0 is every payout and refund of the coin; nothing typed in means that it needs no approvals.</p></div>${checks(call, { name: 'keys', legend: 'API keys', choices: [['bound', 'What keys ask for needs approvals too']], checked: policy.bindsKeys ? ['bound'] : [], hint: 'A key that leaks pays out no more than this lets through. Who made a key approves nothing that it asks for.' })}${checks(call, { name: 'allowlist', legend: 'Allowlist', choices: [['required', 'Payouts go only to addresses on the allowlist']], checked: policy.allowlist.isRequired ? ['required'] : [], hint: 'Refunds go where the buyer says.' })}${field(call, { name: 'delay_hours', label: 'An address can be used so long after it was approved', value: policy.allowlist.delayHours, required: true, inputmode: 'numeric', maxlength: 3, unit: 'hours', hint: 'The signer counts them by its own clock. Long enough for somebody to notice.' })}${submit('Ask for this policy', 'primary', `${call.here}/policy`)}</form>`
 }
 
 /** @throws {Refusal} `invalid`, naming the field. */
 function policyOf(call: PlaceCall): ApprovalPolicy {
-  const delayHours = Number(call.form.get('delay_hours') || 0)
-  if (!Number.isInteger(delayHours) || delayHours < 0 || delayHours > ALLOWLIST_DELAY_HOURS_MAX)
+  const hours = call.form.get('delay_hours')
+  const delayHours = Number(hours)
+  if (!/^\d{1,3}$/.test(hours) || delayHours > ALLOWLIST_DELAY_HOURS_MAX)
     throw invalidField(
       'delay_hours',
       'invalid_delay',

@@ -149,6 +149,7 @@ ${drawList(call, {
 
 const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): readonly Column<Delivery>[] => {
   const { here } = call
+  const zone = call.place.membership.timeZone
   return [
     {
       label: 'Event',
@@ -157,7 +158,7 @@ const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): rea
         html`<a href="${here}/events?filter_id=${showId('evt', row.eventId)}"><code>${row.eventType}</code></a>${row.isSample && html` ${badge('test')}`}`,
     },
     { label: 'Status', name: 'status', cell: (row) => badge(row.status) },
-    { label: 'Attempts', name: 'attempts', cell: attempts },
+    { label: 'Attempts', name: 'attempts', cell: (row) => attempts(row, zone) },
     createdColumn(call),
     copyColumn('Event id', 'event_id', 'the event’s id', (row) => showId('evt', row.eventId)),
     copyColumn('Delivery id', 'id', 'the delivery’s id', (row) => showId('dlv', row.id)),
@@ -172,17 +173,17 @@ const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): rea
   ]
 }
 
-function attempts(row: Delivery): Part {
+function attempts(row: Delivery, zone: string): Part {
   const last = row.attempts.at(-1)
   if (!last) return html`<span class="hint">none yet</span>`
-  return html`<details><summary>${plural(row.attempts.length, 'attempt')}, last ${last.responseStatus ?? 'no answer'}</summary>${row.attempts.map((attempt) => html`<p class="hint">${time(attempt.startedAt)} · ${attempt.responseStatus ?? 'no answer'} · ${attempt.durationMs} ms</p>${(attempt.error ?? attempt.responseStart) && html`<pre tabindex="0"><code>${attempt.error ?? attempt.responseStart}</code></pre>`}`)}${row.nextAttemptAt && html`<p class="hint">Next ${time(row.nextAttemptAt)}</p>`}</details>`
+  return html`<details><summary>${plural(row.attempts.length, 'attempt')}, last ${last.responseStatus ?? 'no answer'}</summary>${row.attempts.map((attempt) => html`<p class="hint">${time(attempt.startedAt, zone)} · ${attempt.responseStatus ?? 'no answer'} · ${attempt.durationMs} ms</p>${(attempt.error ?? attempt.responseStart) && html`<pre tabindex="0"><code>${attempt.error ?? attempt.responseStart}</code></pre>`}`)}${row.nextAttemptAt && html`<p class="hint">Next ${time(row.nextAttemptAt, zone)}</p>`}</details>`
 }
 
 const secretPage = (call: PlaceCall, id: WebhookEndpointId, secret: string, until: Date | null): Sheet => ({
   title: 'Signing secret',
   nav: 'webhooks',
   width: 'narrow',
-  content: html`<h1>The signing secret</h1><div class="secret"><p>Shown only now</p>${copyable(secret, 'Copy the secret')}</div><p class="lead">Your server checks with it that an event comes from here.${until && html` The old one signs too until ${time(until)}.`}</p><div class="actions"><a class="button primary" href="${call.here}/webhooks/${showId('whk', id)}">I have kept it</a></div>`,
+  content: html`<h1>The signing secret</h1><div class="secret"><p>Shown only now</p>${copyable(secret, 'Copy the secret')}</div><p class="lead">Your server checks with it that an event comes from here.${until && html` The old one signs too until ${time(until, call.place.membership.timeZone)}.`}</p><div class="actions"><a class="button primary" href="${call.here}/webhooks/${showId('whk', id)}">I have kept it</a></div>`,
 })
 
 const endpointRow: EndpointRow = (name, act) =>

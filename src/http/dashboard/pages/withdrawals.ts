@@ -33,6 +33,7 @@ import {
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, SENT, type Sheet } from '../row.ts'
+import { requireAsShown } from '../shown-figures.ts'
 import { transaction } from '../transaction.ts'
 import { badge, coinNetwork, coins, decimal, time } from '../words.ts'
 
@@ -208,7 +209,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const { asset } = order
       const cost = await quotePayable(call.gateway, call.gateway.db, call.place.account, order)
-      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to ${copyable(order.destination, 'Copy the address')}. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
+      const words = html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to ${copyable(order.destination, 'Copy the address')}. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
         [
           ['Network', coinNetwork(asset)],
           ['Taken from the balance', coins(cost.amountAtoms, asset)],
@@ -217,6 +218,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
           ['Arrives', html`<strong>${coins(cost.netAtoms, asset)}</strong>`],
         ],
       )}`
+      return { words, figures: [{ asset, ...cost }] }
     },
     async handle(call) {
       const { gateway, place } = call
@@ -224,6 +226,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const requested = await change(call, async (tx, record) => {
         const askedBy = showId('usr', call.person.userId)
         const withdrawal = await requestWithdrawal(gateway, tx, place.account, { ...order, askedBy })
+        requireAsShown(call, [withdrawal])
         const fails = call.form.has('fails')
         if (fails) await failInSandbox(tx, place.account, withdrawal)
         record({
