@@ -47,7 +47,12 @@ export async function openMailServer(
   let ended = 0
   const answer = (code: number | null, address: string, done: (error?: Error) => void) => {
     if (code === null) done()
-    else done(Object.assign(new Error(`no mail for ${address}`), { responseCode: code }))
+    else
+      done(
+        Object.assign(new Error(`${code === 550 ? '5.1.1 ' : ''}no mail for ${address}`), {
+          responseCode: code,
+        }),
+      )
   }
   const settings: SMTPServerOptions = {
     secure: options.isTls ?? false,

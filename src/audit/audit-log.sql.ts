@@ -208,10 +208,9 @@ export async function listActs(db: Queryable, filter: ActFilter): Promise<Record
 
 /**
  * Locks the act that the chain ends with, until the transaction does: nothing gets a place meanwhile, and acts are recorded.
- *
- * @returns False when none has a place.
+ * Where none has a place yet there are few, and the table is locked.
  */
-async function holdEnd(tx: Tx): Promise<boolean> {
+async function holdEnd(tx: Tx): Promise<void> {
   for (;;) {
     const { rows: last } = await tx.query<{ place: bigint }>(
       'select place from audit_log where place is not null order by place desc limit 1 for update',
@@ -220,7 +219,11 @@ async function holdEnd(tx: Tx): Promise<boolean> {
       'select max(place) as place from audit_log',
     )
     // Else the chain went on while this waited for the lock.
-    if (newest[0]?.place === (last[0]?.place ?? null)) return last.length > 0
+    if (newest[0]?.place !== (last[0]?.place ?? null)) continue
+    if (last.length > 0) return
+    await tx.query('lock table audit_log in share row exclusive mode')
+    const { rows: first } = await tx.query('select from audit_log where place is not null limit 1')
+    if (first.length === 0) return
   }
 }
 
@@ -255,9 +258,9 @@ export async function rechainActs(
 ): Promise<AuditProof & { readonly renewed: number }> {
   return db.transaction(async (tx) => {
     await tx.query('set local idle_in_transaction_session_timeout = 0')
-    const isThere = await holdEnd(tx)
+    await holdEnd(tx)
     const underNext = await verifyAuditLog(tx, next)
-    if (!isThere || !underNext.broken) return { ...underNext, renewed: 0 }
+    if (!underNext.broken) return { ...underNext, renewed: 0 }
     const proven = await verifyAuditLog(tx, both)
     if (proven.broken) return { ...proven, renewed: 0 }
     const head = await changingActs(tx, () => chainAnew(tx, next))

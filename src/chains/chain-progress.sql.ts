@@ -22,6 +22,8 @@ const BLOCKS_KEPT = 2 * REORGANISATION_DEPTH_MAX
 export interface Lease {
   readonly chain: ChainName
   readonly epoch: bigint
+  /** The first epoch of those in a row that this watcher has led: nobody else did since. */
+  readonly since: bigint
 }
 
 export interface ChainProgress {
@@ -101,15 +103,26 @@ export async function openChain(
   )
 }
 
-/** Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts. */
-export async function takeLease(db: Queryable, chain: ChainName, holder: string): Promise<Lease | null> {
+/**
+ * Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts.
+ *
+ * @param last - The lease that this watcher had before.
+ */
+export async function takeLease(
+  db: Queryable,
+  chain: ChainName,
+  holder: string,
+  last: Lease | null = null,
+): Promise<Lease | null> {
   const { rows } = await db.query<{ lease_epoch: bigint }>(
     `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = clock_timestamp() + ${LEASE}
      where chain = $1 and (lease_until is null or lease_until < now())
      returning lease_epoch`,
     [chain, holder],
   )
-  return rows[0] ? { chain, epoch: rows[0].lease_epoch } : null
+  const epoch = rows[0]?.lease_epoch
+  if (epoch === undefined) return null
+  return { chain, epoch, since: last?.epoch === epoch - 1n ? last.since : epoch }
 }
 
 /** A leader that reads from a slow node is still there. Writes nothing once another watcher leads. */

@@ -134,10 +134,10 @@ export interface ChainPort {
   /**
    * The mempool, where the chain shows one. Ethereum is read from blocks only: null.
    *
-   * @param epoch - Of the lead under which it is looked at. Where others led since the last look, with nodes of their own, what they
-   *   wrote may not fit what this one showed: all is shown again.
+   * @param ledSince - When who looks began to lead, of those who follow this chain. Where others led since the last look, with nodes of
+   *   their own, what they wrote may not fit what this one showed: all is shown again.
    */
-  lookAtMempool(epoch: bigint): Promise<Mempool | null>
+  lookAtMempool(ledSince: bigint): Promise<Mempool | null>
   /** Calls back early when the node hints at news. Hints may be lost: polling is the truth. Returns the way to stop. */
   onHint(wake: () => void): () => void
 

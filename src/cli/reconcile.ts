@@ -24,7 +24,8 @@ export async function proveBooks(terminal: Terminal, options: { unfreeze?: true 
       await Promise.all(ports.map((port) => port.close()))
     }
   })
-  const balances = proof.differences.length === 0
+  const agrees = proof.differences.length === 0
+  const balances = agrees && proof.unproven.length === 0
   terminal.answer(
     JSON.parse(
       JSON.stringify({ balances, ...proof, unfrozen: lifted, stillFrozen: kept }, (_key, value) =>
@@ -38,7 +39,7 @@ export async function proveBooks(terminal: Terminal, options: { unfreeze?: true 
       verdictOf(proof, kept),
     ],
   )
-  if (!balances || kept.length > 0) process.exitCode = 1
+  if (!agrees || kept.length > 0) process.exitCode = 1
 }
 
 const NOTHING_ASKED: Awaited<ReturnType<typeof liftFreezes>> = { lifted: [], kept: [] }

@@ -80,8 +80,8 @@ export async function inviteFirst(terminal: Terminal): Promise<void> {
 /**
  * A link with which somebody sets a new password. His sessions end when he uses it; second factors stay.
  *
- * @param options - `factors`: he lost them. Then all that he signs in with goes at once, his password too: alone it would let
- *   in whoever knows it. What the signer knows of his passkeys stays, and is told.
+ * @param options - `factors`: he lost them. Then they go at once, and his password too: alone it would let in whoever knows it.
+ *   Single sign-on stays as it is. What the signer knows of his passkeys stays, and is told.
  */
 export async function resetUser(
   terminal: Terminal,
@@ -106,7 +106,9 @@ export async function resetUser(
   const fingerprints = pinned.map(({ fingerprint }) => fingerprint)
   tellLink(terminal, handed, address, options.factors && { pinned_approvers: fingerprints }, [
     ...(options.factors
-      ? [`${address} is signed out everywhere, and has no password and no factor now.`]
+      ? [
+          `${address} is signed out everywhere, and has no password and no factor now. Single sign-on is the provider's to end.`,
+        ]
       : []),
     ...fingerprints.map(
       (each) => `The signer still knows a passkey of theirs: npx beck wallet approvers remove '${each}'`,

@@ -20,6 +20,7 @@ test('a refused field is named beside the message', () => {
       reason: 'invalid_amount',
       message: 'an amount is above zero, got 0',
       details: [{ field: 'amount', message: 'an amount is above zero, got 0' }],
+      retryAfterSeconds: null,
     },
   )
 })

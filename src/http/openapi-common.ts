@@ -51,7 +51,7 @@ export const COMMON_REFUSALS: Readonly<
   },
   503: {
     when: 'Something that the request needs is not there now; try again shortly.',
-    reasons: ['temporarily_unavailable'],
+    reasons: ['temporarily_unavailable', 'database_went_back'],
   },
 }
 
@@ -74,9 +74,6 @@ export const KEY_REASONS: Readonly<Record<number, readonly string[]>> = {
   400: ['invalid_idempotency_key'],
   409: ['idempotency_key_reused', 'idempotency_key_in_flight'],
 }
-
-/** Of every request but GET, where commits were lost. */
-export const WENT_BACK_REASONS: Readonly<Record<number, readonly string[]>> = { 503: ['database_went_back'] }
 
 /** Refusals that are kept for their `Idempotency-Key` and given again. */
 export const REPLAYED = [404, 409, 422]

@@ -9,7 +9,6 @@ import {
   REPLAYED,
   SHARED,
   TAGS,
-  WENT_BACK_REASONS,
 } from './openapi-common.ts'
 import { referTo } from './openapi-resources.ts'
 import { type Method, type Route, scopesOf } from './route.ts'
@@ -164,8 +163,7 @@ export function refusalsOf(route: Route): [number, readonly string[]][] {
       const own = Object.entries(route.refusals ?? {}).find(([code]) => Number(code) === status)?.[1] ?? []
       const common = COMMON_REFUSALS[status]?.reasons ?? []
       const keyed = route.method === 'POST' ? (KEY_REASONS[status] ?? []) : []
-      const wentBack = route.method === 'GET' ? [] : (WENT_BACK_REASONS[status] ?? [])
-      return [status, [...own, ...keyed, ...common, ...wentBack]]
+      return [status, [...own, ...keyed, ...common]]
     })
 }
 

@@ -29,22 +29,15 @@ export type MailOutcome =
 
 /** That a mailbox is not there or takes nothing more, or what is wrong with the mail (RFC 3463). X.1.7 and X.1.8 are about the sender. */
 const ABOUT_RECIPIENT_OR_MAIL = /^5\d\d[ -]5\.(?:1\.(?![78]\b)|2\.[1-4]\b|6\.)/
-const HAS_STATUS = /^\d\d\d[ -]\d\.\d+\.\d+/
-/** Of the codes without such a status, those for a mailbox (RFC 5321). */
-const ABOUT_MAILBOX = /^55[0-3]\b/
 
 /**
  * Whether another attempt would be refused too: what the server does not take is the recipient, or the mail. A sender that it does
  * not take, a quota, a sign-in that it asks for are the operator's to mend, and the mail waits for him; servers say so in the answer
- * to the sender, to the recipient or to the content, as each likes.
+ * to the sender, to the recipient or to the content, as each likes, and without a status only in words.
  *
- * @param step - What it answered to.
- * @param response - Its answer: the code, the status where it gives one, and text.
+ * @param response - Its answer to the recipient or to the content: the code, the status where it gives one, and text.
  */
-export const isFinal = (step: 'recipient' | 'content', response: string): boolean =>
-  HAS_STATUS.test(response)
-    ? ABOUT_RECIPIENT_OR_MAIL.test(response)
-    : step === 'recipient' && ABOUT_MAILBOX.test(response)
+export const isFinal = (response: string): boolean => ABOUT_RECIPIENT_OR_MAIL.test(response)
 
 /** How long a mail is worth sending. */
 export const MAIL_HOURS = 24

@@ -96,9 +96,9 @@ export function openMailSender({
 
 function outcomeOf(error: unknown): MailOutcome {
   const { code, command, response, message } = error as Record<string, string | undefined>
-  const step = code === 'EMESSAGE' ? 'content' : command === 'RCPT TO' ? 'recipient' : null
+  const isOfMail = code === 'EMESSAGE' || command === 'RCPT TO'
   return {
-    kind: step !== null && isFinal(step, response ?? '') ? 'refused' : 'failed',
+    kind: isOfMail && isFinal(response ?? '') ? 'refused' : 'failed',
     trouble: withoutCredentials(message ?? String(error))
       .replace(/\p{Cc}+/gu, ' ')
       .slice(0, TROUBLE_LENGTH_MAX),

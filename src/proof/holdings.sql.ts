@@ -111,7 +111,7 @@ export async function sumUnlikeBooks(
 ): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
   const accounts = hasAccounts(chain)
   const { rows } = await db.query<SumRow & { reason: string }>(
-    `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : CAPITAL_OF_OUTPUTS}), signed as (${SIGNED_UNFINISHED})
+    `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : capitalOfOutputs(capitalAbove >= 0)}), signed as (${SIGNED_UNFINISHED})
      select asset, reason, sum(atoms) as atoms from (
        select asset, case when block_height is null then 'reorganised' when dust then 'dust' else 'confirming' end as reason,
          case when block_height is null then -amount_atoms else amount_atoms end as atoms
@@ -147,13 +147,17 @@ const CAPITAL_OF_ACCOUNTS = `
   select tx_key as txid, output_index, asset, atoms, block_height from unexpected_deposits
   where chain = $1 and (block_height > $3 or block_height is null)`
 
-const CAPITAL_OF_OUTPUTS = `
+/** @param isPart - Each of a few is looked up by its keys; all of millions are joined as PostgreSQL likes. */
+const capitalOfOutputs = (isPart: boolean): string => {
+  const byKey = isPart ? ' offset 0' : ''
+  return `
   select c.txid, c.output_index, $4::text as asset, c.atoms, c.block_height
-  from utxos c ${ADDRESS_OF_UTXO}
+  from utxos c ${isPart ? ADDRESS_OF_UTXO : 'join addresses a on a.chain = c.chain and a.lookup = c.lookup'}
   where c.chain = $1 and a.payment_id is null and (c.block_height > $3 or c.block_height is null)
-    and not exists (select from signed_transactions s where s.chain = a.chain and s.txid = c.txid offset 0)
-    and not exists (select from utxos s where s.chain = a.chain and s.spent_by = c.txid offset 0)
-    and not exists (select from deposits d where d.chain = a.chain and d.tx_key = c.txid and d.output_index = c.output_index offset 0)`
+    and not exists (select from signed_transactions s where s.chain = a.chain and s.txid = c.txid${byKey})
+    and not exists (select from utxos s where s.chain = a.chain and s.spent_by = c.txid${byKey})
+    and not exists (select from deposits d where d.chain = a.chain and d.tx_key = c.txid and d.output_index = c.output_index${byKey})`
+}
 
 /** Our own transactions whose replacement set is open, or ended where a reorganisation may still reach it. */
 const SIGNED_UNFINISHED = `

@@ -138,29 +138,35 @@ export async function finishPlacing(signer: Signer, entry: SignedEntry): Promise
   return placing
 }
 
-/** Nothing is signed for them now. */
-export const unmark = (signer: Signer, paid: readonly PaidWithdrawal[]): Promise<void> =>
-  paid.length === 0 ? Promise.resolve() : signer.db.transaction((tx) => clearSigning(tx, paid))
+/**
+ * Nothing is signed for them now, and they may be cancelled again; but for those that UTXOs were gathered for, which the gateway would
+ * pay for alone.
+ */
+export async function unmark(signer: Signer, paid: readonly PaidWithdrawal[]): Promise<void> {
+  if (paid.length === 0) return
+  await signer.db.transaction(async (tx) => {
+    const gathered = new Set((await listGatheredFor(tx, paid)).map(nameOf))
+    await clearSigning(
+      tx,
+      paid.filter((each) => !gathered.has(nameOf(each))),
+    )
+  })
+}
 
 /** A signer that lives needs a moment between a mark and its placing; one that marked longer ago died in between. */
 const SIGNING_SECONDS_MAX = 60
 
 /**
- * Withdrawals that were to be signed for, and of which the journal knows nothing, may be cancelled again; but for those that UTXOs
- * were gathered for, which the gateway would pay for alone. To be called when nothing in the journal is pending.
+ * Unmarks withdrawals that were to be signed for, and of which the journal knows nothing. To be called when nothing in the journal is
+ * pending.
  *
  * @param isFirst - Since this process began: then what it marked before is as good as old.
  */
 export async function clearMarks(signer: Signer, isFirst: boolean): Promise<void> {
   const marked = await listSigning(signer.db, [...signer.vault.keys()], isFirst ? 0 : SIGNING_SECONDS_MAX)
-  const gathered = new Set((await listGatheredFor(signer.db, marked)).map(nameOf))
   const unknown: Withdrawal[] = []
   for (const withdrawal of marked)
-    if (
-      !gathered.has(nameOf(withdrawal)) &&
-      (await signer.journal.payingFor(nameOf(withdrawal))).length === 0
-    )
-      unknown.push(withdrawal)
+    if ((await signer.journal.payingFor(nameOf(withdrawal))).length === 0) unknown.push(withdrawal)
   await unmark(signer, unknown)
 }
 
@@ -262,7 +268,8 @@ export async function cancelWanted(signer: Signer, chain: ChainName): Promise<vo
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await signer.approvals.forget(request)
   // What its mark is left for: nothing is being signed.
-  await unmark(signer, await listGatheredFor(signer.db, [request]))
+  const gathered = await listGatheredFor(signer.db, [request])
+  if (gathered.length > 0) await signer.db.transaction((tx) => clearSigning(tx, gathered))
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
   if (reason === NOT_APPROVED) await expireRequestOf(signer.db, request)

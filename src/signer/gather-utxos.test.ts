@@ -5,7 +5,7 @@ import { openScene, type Scene } from '../../test/live-scene.ts'
 import { signAll } from '../../test/payouts.ts'
 import { cancelWithdrawal } from '../flows/withdrawals/cancel-withdrawal.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
-import { refuse } from './context.ts'
+import { refuse, unmark } from './context.ts'
 import { listRequested } from './requests.sql.ts'
 import { signerTurn } from './signer.ts'
 
@@ -39,8 +39,10 @@ test('a withdrawal that coins were gathered for is not cancelled before it is pa
   await assert.rejects(cancel(scene, withdrawal), { reason: 'already_signed' })
   // However long the block takes, and whoever starts again meanwhile.
   await scene.sql(`update withdrawals set signing_since = signing_since - interval '2 minutes'`)
-  await scene.sql(`update signed_transactions set created_at = created_at - interval '2 minutes'`)
   await signAll(scene.signer)
+  // Nor when something was to be signed for it since, and was not.
+  await scene.sql('update withdrawals set signing_since = clock_timestamp()')
+  await unmark(scene.signer, [withdrawal])
   await signAll({ ...scene.signer, vault: new Map(scene.signer.vault) })
   await assert.rejects(cancel(scene, withdrawal), { reason: 'already_signed' })
   const [entry] = await scene.signed()
@@ -58,7 +60,6 @@ test('what coins were gathered for in vain can be refused, and cancelled once th
   const [refused, cancelled] = [await scene.request('0.45'), await scene.request('0.48')]
   await signAll(scene.signer)
   await scene.sql(`update withdrawals set signing_since = clock_timestamp() - interval '2 minutes'`)
-  await scene.sql(`update signed_transactions set created_at = created_at - interval '1 minute'`)
   const [request] = await listRequested(scene.gateway.db, 'bitcoin', null, 1)
   assert.ok(request?.id === refused.id)
   await refuse(scene.signer, request, 'limit_per_day')

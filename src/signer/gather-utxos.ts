@@ -60,7 +60,8 @@ export async function readGatherable(
 }
 
 /**
- * `signed`; `needless`, since what is there or comes suffices, or all of it does not; `dear`, out of proportion to the withdrawal;
+ * `signed`; `needless`, since what is there or comes suffices, or all of it does not, or nobody waits for it any more; `dear`, out of
+ * proportion to the withdrawal;
  * `blocked`, by a limit or by somebody who took what it needs: so it would be for any other withdrawal.
  */
 export type Gathering = 'signed' | 'needless' | 'dear' | 'blocked'
@@ -83,10 +84,12 @@ export async function gatherFor(
   if (fees > feeMost(request.networkFeeAtoms, request.netAtoms)) return 'dear'
   const planned = await planConsolidation(signer, keys, utxos.slice(0, INPUTS_MAX), rate, position)
   if (!planned) return 'blocked'
-  const entry = await whileMarked(signer, [request], async () => {
-    const [marked] = await signer.db.transaction((tx) => markSigning(tx, [request]))
-    return marked && (await mayBeJournaled(signer, planned)) ? planned : null
-  })
+  const [marked] = await signer.db.transaction((tx) => markSigning(tx, [request]))
+  // It was cancelled, or frozen, meanwhile.
+  if (!marked) return 'needless'
+  const entry = await whileMarked(signer, [request], async () =>
+    (await mayBeJournaled(signer, planned)) ? planned : null,
+  )
   if (!entry) return 'blocked'
   if ((await journalAndPlace(signer, entry)) === 'placed') return 'signed'
   await unmark(signer, [request])

@@ -97,21 +97,21 @@ export async function listRequested(
 }
 
 /**
- * Those of marked withdrawals that UTXOs were gathered for since, in a transaction whose block is to come or not deep yet. While
+ * Those of some withdrawals since which UTXOs were gathered, in a transaction whose block is to come or not deep yet. While
  * one waits, UTXOs are gathered for nothing else than such as wait.
  */
 export async function listGatheredFor(
   db: Queryable,
-  marked: readonly Pick<Requested, 'accountId' | 'id'>[],
+  withdrawals: readonly Pick<Requested, 'accountId' | 'id'>[],
 ): Promise<Pick<Requested, 'accountId' | 'id'>[]> {
-  if (marked.length === 0) return []
+  if (withdrawals.length === 0) return []
   return allRows(
     db,
     `select w.account_id as "accountId", w.id from withdrawals w
      where (w.account_id, w.id) in (select * from unnest($1::uuid[], $2::uuid[])) and exists (
        select from signed_transactions g where g.chain = w.chain and g.kind = 'consolidation' and ${openSql('g')}
-         and g.created_at >= w.signing_since)`,
-    arraysOf(marked, 'accountId', 'id'),
+         and g.created_at >= w.created_at)`,
+    arraysOf(withdrawals, 'accountId', 'id'),
   )
 }
 

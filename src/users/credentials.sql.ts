@@ -23,11 +23,12 @@ export async function dropHandedOver(tx: Tx, id: UserId): Promise<boolean> {
   return true
 }
 
-/** Takes away all that a person signs in with, his sessions and his open links, whoever made them. */
+/** Takes away password and factors of a person, his sessions and his open links, whoever made them. What his provider says of him stays. */
 export async function dropCredentials(tx: Tx, id: UserId): Promise<void> {
   await tx.query('update users set is_handed_over = false, password_hash = null where id = $1', [id])
-  for (const table of ['passkeys', 'totp', 'recovery_codes'])
-    await tx.query(`delete from ${table} where user_id = $1`, [id])
+  await tx.query('delete from passkeys where user_id = $1', [id])
+  await tx.query('delete from totp where user_id = $1', [id])
+  await tx.query('delete from recovery_codes where user_id = $1', [id])
   await deleteSessions(tx, id, null)
   await voidInvitationsOf(tx, 'reset', id)
 }

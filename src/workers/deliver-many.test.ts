@@ -169,6 +169,50 @@ test('nor by one whose claim is under way when it is given up', async (t) => {
   assert.deepEqual(shop.order, ['first', 'second', 'third'])
 })
 
+test('nor by one that waits for a place meanwhile', async (t) => {
+  const skip = skippingClock(t)
+  const order: string[] = []
+  const held: (() => void)[] = []
+  const shop = await receiver(({ body, response }) => {
+    const [, subject, step] = JSON.parse(body).data.cause.split(':')
+    if (subject === 'full') order.push(step)
+    if (subject !== 'full' || step === 'first') held.push(() => response.end())
+    else response.end()
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  const again = Promise.withResolvers<void>()
+  let claims = 0
+  const watched: Database = {
+    ...db,
+    async query<Row>(...asked: Parameters<Queryable['query']>) {
+      const answer = await db.query<Row>(...asked)
+      const isClaim = /^with recursive/.test(asked[0])
+      if (isClaim && JSON.stringify(answer.rows).includes('payment:full:second') && ++claims === 2)
+        again.resolve()
+      return answer
+    },
+  }
+  await happen('payment:full:first')
+  for (let n = 0; n < 10; n++) await happen(`payment:busy${n}:created`)
+  // Twelve under way, and three that wait for a place.
+  endAfterTest(startDeliverer({ ...ports, db: watched }, { inFlightMax: 12, idleMs: 10, drainMs: 500 }))
+  await shop.count(11)
+  await happen('payment:full:second')
+  await until(made.id, claimed(12))
+  skip(200)
+  for (const cause of ['payment:busy10:created', 'payment:busy11:created', 'payment:full:third'])
+    await happen(cause)
+  await until(made.id, claimed(15))
+  skip(100)
+  held.shift()?.()
+  await again.promise
+  for (const answer of held.splice(0)) answer()
+  await shop.count(13)
+  for (const answer of held.splice(0)) answer()
+  await until(made.id, settled)
+  assert.deepEqual(order, ['first', 'second', 'third'])
+})
+
 test('two workers share the queue, and nothing is sent twice', async () => {
   const shop = await receiver(({ response }) => setTimeout(() => response.end(), 5))
   const { endpoint: made } = await endpoint(shop.url)

@@ -245,8 +245,20 @@ class Deliverer {
     this.#isCrowded = true
   }
 
+  /** What waits for a place behind those that are given back; what is under way looks itself. */
+  #giveUpBehind(): void {
+    for (const ready of this.#ready.splice(0)) {
+      if (!this.#heldLanes.has(laneOf(ready.delivery))) this.#ready.push(ready)
+      else {
+        this.#giveUp(ready.delivery)
+        this.#places.leave(ready.delivery)
+      }
+    }
+  }
+
   async #giveBack(): Promise<void> {
     if (this.#returned.length === 0) return
+    this.#giveUpBehind()
     const returned = this.#returned.splice(0)
     try {
       await returnDeliveries(this.#gateway.db, returned)

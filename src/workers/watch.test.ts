@@ -78,7 +78,7 @@ test('a leader whose node fails in the middle of a poll gives the lead to one wh
   failsFor = Number.POSITIVE_INFINITY
   await isPolledAnew()
   await assert.rejects(
-    db.transaction((tx) => fence(tx, { chain: 'bitcoin', epoch })),
+    db.transaction((tx) => fence(tx, { chain: 'bitcoin', epoch, since: epoch })),
     { name: 'StaleLease' },
     'what the first leader has not written yet is refused',
   )

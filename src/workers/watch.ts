@@ -25,7 +25,7 @@ const SIMULATED_PACE = { blocks: 10, pauseMs: 50 }
 /** @param options.idleMs - Pause between two polls of a chain that brought nothing new. */
 export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
   const { idleMs = SECOND_MS } = options
-  const holder = `${hostname()}:${process.pid}`
+  const takeLead = leadOf(gateway, port.chain)
   const spareTime = watchSpareTime()
   let met = false
   let lease: Lease | null = null
@@ -50,7 +50,7 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
           await meetChain(gateway, port)
           met = true
         }
-        lease ??= await takeLease(gateway.db, port.chain, holder)
+        lease ??= await takeLead()
         if (!lease) return false
         const paced = isSimulated(port.chain) && SIMULATED_PACE
         const { behind, blocks } = await observeChain(gateway, port, lease, {
@@ -91,6 +91,17 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleM
       await Promise.all([polls.stop(), checks?.stop()])
       if (lease) await releaseLease(gateway.db, lease)
     },
+  }
+}
+
+/** Takes the lead as one who remembers the lease that he had before. */
+function leadOf({ db }: Gateway, chain: ChainName): () => Promise<Lease | null> {
+  const holder = `${hostname()}:${process.pid}`
+  let last: Lease | null = null
+  return async () => {
+    const lease = await takeLease(db, chain, holder, last)
+    last = lease ?? last
+    return lease
   }
 }
 

@@ -83,6 +83,9 @@ pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
 /** A payment makes a row of these, or more. */
 const LARGE = 'addresses payments utxos deposits events deliveries journal_entries transfers'.split(' ')
 
+/** The proofs of rows, and capital since the beginning. */
+const READS_ALL = /^select chain, asset, subject, expected|from utxos c join addresses/
+
 interface Plan {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
@@ -104,9 +107,7 @@ test('before PostgreSQL has counted, nothing looks for a row by walking through 
   const walks: string[] = []
   // What proves rows against each other reads whole tables, and a restored database was counted.
   const statements = [...asked].filter(
-    (text) =>
-      /^\s*(with|select|insert|update|delete)\b/.test(text) &&
-      !text.startsWith('select chain, asset, subject, expected'),
+    (text) => /^\s*(with|select|insert|update|delete)\b/.test(text) && !READS_ALL.test(text),
   )
   assert.ok(statements.length > 150, `${statements.length} statements`)
   for (const text of statements) {

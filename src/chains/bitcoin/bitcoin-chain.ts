@@ -94,7 +94,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
       }
     },
 
-    lookAtMempool: (epoch) => mempool.look(epoch),
+    lookAtMempool: (ledSince) => mempool.look(ledSince),
 
     onHint(wake) {
       const stop = listenForHints(rpc, wake, log)

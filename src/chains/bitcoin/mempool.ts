@@ -13,7 +13,7 @@ const BATCH = 100
 const LIST_TIMEOUT_MS = 20 * SECOND_MS
 
 export interface MempoolLooks {
-  look(epoch: bigint): Promise<Mempool>
+  look(ledSince: bigint): Promise<Mempool>
 }
 
 /**
@@ -25,7 +25,7 @@ export function lookOver(
 ): MempoolLooks {
   // Only what the caller took in counts as handed over: when he fails in the middle, the next look shows the rest.
   const handedOver = new Set<string>()
-  let lastEpoch = 0n
+  let shownSince: bigint | null = null
 
   async function* added(fresh: readonly string[]): AsyncGenerator<readonly ChainTransaction[]> {
     for (let from = 0; from < fresh.length; from += BATCH) {
@@ -50,10 +50,9 @@ export function lookOver(
   }
 
   return {
-    async look(epoch) {
-      // A lead that was given back and taken again follows upon its own: what was read of a large mempool is kept.
-      if (epoch > lastEpoch + 1n) handedOver.clear()
-      lastEpoch = epoch
+    async look(ledSince) {
+      if (ledSince !== shownSince) handedOver.clear()
+      shownSince = ledSince
       const [info, list] = await rpc.batch(
         [{ method: 'getmempoolinfo' }, { method: 'getrawmempool', params: [false] }],
         { timeoutMs: LIST_TIMEOUT_MS },

@@ -81,7 +81,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
       return { ...block, transactions: block.transactions.map(shown) }
     },
 
-    lookAtMempool: async (epoch) => (accounts ? null : lookAtMempool(epoch)),
+    lookAtMempool: async (ledSince) => (accounts ? null : lookAtMempool(ledSince)),
 
     onHint(wake) {
       hints.on(chain, wake)
@@ -124,12 +124,12 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
 function mempoolLook(
   reads: ChainReads,
   shown: (transaction: SimulatedTransaction) => ChainTransaction,
-): (epoch: bigint) => Promise<Mempool> {
+): (ledSince: bigint) => Promise<Mempool> {
   const handedOver = new Set<string>()
-  let lastEpoch = 0n
-  return async (epoch) => {
-    if (epoch > lastEpoch + 1n) handedOver.clear()
-    lastEpoch = epoch
+  let shownSince: bigint | null = null
+  return async (ledSince) => {
+    if (ledSince !== shownSince) handedOver.clear()
+    shownSince = ledSince
     const waiting = new Set(await reads.mempoolIds())
     const added = [...waiting.difference(handedOver)]
     for (const txid of handedOver.difference(waiting)) handedOver.delete(txid)

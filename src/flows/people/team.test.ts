@@ -8,6 +8,8 @@ import { showId } from '../../core/ids.ts'
 import { insertInvitation } from '../../users/invitations.sql.ts'
 import type { Role } from '../../users/permissions.ts'
 import { merchantOfAccount } from './merchants.ts'
+import type { Person } from './person.ts'
+import { inviteMember } from './team.ts'
 
 const gateway = await testGateway()
 const app = await testApp(gateway)
@@ -72,6 +74,22 @@ test('what a member made for others ends with what he may give', async () => {
       assert.equal(await isGood(link), !ends, `${as} ${path} ${JSON.stringify(fields)}`)
     for (const link of kept) assert.ok(await isGood(link), 'of another one, or of another team')
   }
+})
+
+test('whoever is removed while he makes a link makes none', async () => {
+  const admin = await testPerson(gateway, app, { account, role: 'admin' })
+  const person: Person = {
+    userId: admin.userId,
+    email: admin.email,
+    name: 'Admin',
+    sessionId: null,
+    address: '192.0.2.1',
+  }
+  const change = { person, role: 'admin', merchantId, accountId: account.id } as const
+  const given = { email: 'late@example.com', role: 'admin' }
+  await owner.post(`${team}/${showId('usr', admin.userId)}`, { role: 'viewer' })
+  const asking = gateway.db.transaction((tx) => inviteMember(gateway, tx, change, given))
+  await assert.rejects(asking, { reason: 'role_changed' })
 })
 
 test('whoever comes in by one invitation comes in by no other', async () => {

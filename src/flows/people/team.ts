@@ -51,7 +51,7 @@ export async function inviteMember(
 ): Promise<HandedOver> {
   const email = readEmail(given.email)
   const role = readRole(change, given.role)
-  const members = await listMembers(tx, change.merchantId)
+  const members = await lockTeam(tx, change)
   if (members.some((member) => member.email.toLowerCase() === email.toLowerCase()))
     throw conflict('member_already', `${email} belongs to the team already; change the role instead`)
   await record(tx, change, 'member.invite', null, null, { email, role })
@@ -135,10 +135,21 @@ export async function resetMember(
   return handOver(gateway, tx, draft, { email: member.email, merchant: null, by: change.person.email })
 }
 
-/** Changes of one team take turns, so that two owners cannot remove each other. */
+/**
+ * Changes of one team take turns, so that two owners cannot remove each other, nor somebody make a link while he is removed.
+ *
+ * @throws {Refusal} `role_changed` when who changes it is not any more what he was when he asked.
+ */
+async function lockTeam(tx: Tx, { merchantId, person, role }: TeamChange): Promise<readonly Member[]> {
+  const merchant = await lockMerchant(tx, merchantId)
+  const members = await listMembers(tx, merchant.id)
+  if (members.find((each) => each.userId === person.userId)?.role !== role)
+    throw forbidden('role_changed', 'your role in this team was changed this moment; load the page again')
+  return members
+}
+
 async function lockMember(tx: Tx, change: TeamChange, userId: UserId): Promise<Member> {
-  const merchant = await lockMerchant(tx, change.merchantId)
-  const member = (await listMembers(tx, merchant.id)).find((each) => each.userId === userId)
+  const member = (await lockTeam(tx, change)).find((each) => each.userId === userId)
   if (!member) throw notFound('member_not_found', 'nobody like that belongs to this team')
   if (!mayGrant(change.role, member.role))
     throw forbidden('role_above_own', `as ${change.role} you cannot change an ${member.role}`)

@@ -21,7 +21,7 @@ test('a renewal that waits is not joined by another one until it may be lost, an
     },
   }
   const work = Promise.withResolvers<string>()
-  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n }, () => work.promise)
+  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n, since: 1n }, () => work.promise)
   mock.timers.tick(6_000)
   assert.equal(asked, 1)
   mock.timers.tick(6_000)
@@ -56,7 +56,7 @@ test('work ends when its renewals have ended, those too that a later one joined'
     },
   }
   let hasEnded = false
-  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n }, async () => {
+  const kept = whileRenewing(slow, { chain: 'sim-litecoin', epoch: 1n, since: 1n }, async () => {
     mock.timers.tick(12_000)
   }).then(() => {
     hasEnded = true

@@ -277,7 +277,7 @@ async function observeMempool(
   lease: Lease,
   spareTime: SpareTime,
 ): Promise<void> {
-  const mempool = await port.lookAtMempool(lease.epoch)
+  const mempool = await port.lookAtMempool(lease.since)
   if (mempool) {
     for await (const transactions of mempool.added) {
       const own = await matchOwn(gateway.db, port.chain, transactions, { spareTime })

@@ -13,7 +13,7 @@ import type { NetworkRates, WithdrawalCost } from '../../treasury/fees.ts'
 import { worthOf } from '../../treasury/payout-cost.ts'
 import { sumUtxos } from '../../treasury/utxos.sql.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
-import { type Payout, readCoins } from './price-payout.ts'
+import { type Coins, type Payout, readCoins } from './price-payout.ts'
 
 /** Of a chain with outputs. */
 export interface Spendable {
@@ -26,16 +26,22 @@ export interface Spendable {
   sumAtoms(): Promise<bigint>
 }
 
+/** What was priced, and what it was priced by; it is read when that is null. */
+interface Priced {
+  readonly payout: Payout
+  readonly rates: NetworkRates
+  readonly coins: Coins | null
+}
+
 /** @returns Null on chains with accounts. */
 export async function readSpendable(
   db: Queryable,
-  payout: Payout,
-  rates: NetworkRates,
+  { payout, rates, coins }: Priced,
 ): Promise<Spendable | null> {
   const { chain, asset, wallet } = payout
   if (hasAccounts(chain)) return null
   let sum: Promise<bigint> | null = null
-  const { sums, promised } = await readCoins(db, payout, rates)
+  const { sums, promised } = coins ?? (await readCoins(db, payout, rates))
   return {
     asset,
     worthAtoms: worthOf(sums, rates.rate),
@@ -73,7 +79,7 @@ export interface PayoutFunds {
   readonly spendable: Spendable | null
 }
 
-/** Locks the balance. @throws {Refusal} `unavailable` while the asset is frozen. */
+/** Locks the balance, and reads anew what there is. @throws {Refusal} `unavailable` while the asset is frozen. */
 export async function openFunds(
   tx: Tx,
   accountId: AccountId,
@@ -82,23 +88,19 @@ export async function openFunds(
   const { chain, asset } = payout
   await requireThawed(tx, chain, asset)
   const availableAtoms = await lockBalance(tx, { accountId, asset, kind: 'available' })
-  return { asset, availableAtoms, spendable: await readSpendable(tx, payout, rates) }
+  return { asset, availableAtoms, spendable: await readSpendable(tx, { payout, rates, coins: null }) }
 }
 
 /** What there is now, without a lock: it may be gone when it is asked for. @throws {Refusal} as {@link openFunds}. */
-export async function readFunds(
-  db: Queryable,
-  accountId: AccountId,
-  { payout, rates }: { readonly payout: Payout; readonly rates: NetworkRates },
-): Promise<PayoutFunds> {
-  const { chain, asset } = payout
+export async function readFunds(db: Queryable, accountId: AccountId, priced: Priced): Promise<PayoutFunds> {
+  const { chain, asset } = priced.payout
   await requireThawed(db, chain, asset)
   const { balances } = await readBalanceNow(db, accountId)
   const available = balances.find((each) => each.asset === asset && each.kind === 'available')
   return {
     asset,
     availableAtoms: available?.atoms ?? 0n,
-    spendable: await readSpendable(db, payout, rates),
+    spendable: await readSpendable(db, priced),
   }
 }
 

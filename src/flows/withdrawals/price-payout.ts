@@ -27,12 +27,16 @@ export interface Payout {
   readonly scriptLength: number
 }
 
-/**
- * Atoms of the coin that is paid out, rounded up.
- *
- * @param beforeAtoms - What lines before it in the same batch take, which no row tells of yet.
- */
-export type NetworkPrice = (beforeAtoms: bigint) => bigint
+export interface NetworkPrice {
+  /** What it was told by; null on chains with accounts. */
+  readonly coins: Coins | null
+  /**
+   * Atoms of the coin that is paid out, rounded up.
+   *
+   * @param beforeAtoms - What lines before it in the same batch take, which no row tells of yet.
+   */
+  after(beforeAtoms: bigint): bigint
+}
 
 /**
  * What was promised before spends the largest UTXOs: a payout is charged for those that it needs beyond them, and never for fewer
@@ -47,15 +51,19 @@ export async function readNetworkPrice(
   const { chain, asset, atoms, scriptLength } = payout
   if (hasAccounts(chain)) {
     const fee = networkFeeAtoms(asset, rates, prices())
-    return () => fee
+    return { coins: null, after: () => fee }
   }
-  const { sums, promised } = await readCoins(db, payout, rates)
+  const coins = await readCoins(db, payout, rates)
+  const { sums, promised } = coins
   const alone = utxosToPay(sums, atoms) ?? 0
-  return (beforeAtoms) => {
-    const before = promised.takenAtoms + beforeAtoms
-    const together = utxosToPay(sums, before + atoms) ?? 0
-    const beyond = together - (utxosToPay(sums, before) ?? 0)
-    return feeAt(rates.rate, payoutVbytes(alone > beyond ? alone : beyond, scriptLength))
+  return {
+    coins,
+    after(beforeAtoms) {
+      const before = promised.takenAtoms + beforeAtoms
+      const together = utxosToPay(sums, before + atoms) ?? 0
+      const beyond = together - (before > 0n ? (utxosToPay(sums, before) ?? 0) : 0)
+      return feeAt(rates.rate, payoutVbytes(alone > beyond ? alone : beyond, scriptLength))
+    },
   }
 }
 

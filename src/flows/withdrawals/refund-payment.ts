@@ -89,13 +89,14 @@ export async function priceRefund(
   if (!funds) throw nothingToRefund(payment, held)
   const { asset, atoms } = funds
   const { decimals } = ASSET_FACTS[asset]
-  const { cost, chain, destination, payout, rates } = await price(
+  const priced = await price(
     pricingOf(gateway, account),
     tx,
     account,
     { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },
     0n,
   )
+  const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
   const { amountAtoms } = cost
   if (amountAtoms > atoms)
@@ -104,7 +105,7 @@ export async function priceRefund(
       `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(atoms, asset)} ${beyondShortfall(payment, asset)}`,
       [{ field: 'amount', message: `exceeds the ${formatCoins(atoms, asset)} that can be refunded` }],
     )
-  await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
+  await requireSpendable(await readSpendable(tx, priced), cost.netAtoms)
   return { asset, cost, chain, destination: destination.address }
 }
 

@@ -1,7 +1,7 @@
 /** Many payouts as one: looked at line by line before anything moves, then held, and approved, all of them or none. */
 import type { Account } from '../../accounts/account.ts'
 import { ASSETS, type Asset, chainFor, networkOf } from '../../core/assets.ts'
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { invalidField, invariant, Refusal } from '../../core/errors.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
@@ -106,7 +106,8 @@ async function priceLines(
 
 /** Adds what it takes to what is taken. */
 function priceAfter(read: Priceable | Refusal | undefined, taken: Map<Asset, bigint>): Priced {
-  if (!read || read instanceof Refusal) throw read
+  invariant(read, 'every line was read')
+  if (read instanceof Refusal) throw read
   const { asset, atoms } = read.payout
   const before = taken.get(asset) ?? 0n
   const priced = read.after(before)

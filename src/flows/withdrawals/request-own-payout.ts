@@ -91,13 +91,8 @@ export async function requestOwnPayout(
 ): Promise<Withdrawal> {
   const { asset, kind, mode } = order
   const account = await lockGatewayAccount(tx, mode)
-  const { cost, chain, destination, payout, rates } = await price(
-    { ...gateway, prices: null },
-    tx,
-    account,
-    order,
-    0n,
-  )
+  const priced = await price({ ...gateway, prices: null }, tx, account, order, 0n)
+  const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
   const [balance] = await readOwnBalances(tx, { chain, asset })
   const payable = balance?.payable[kind] ?? 0n
@@ -107,7 +102,7 @@ export async function requestOwnPayout(
       `${formatCoins(cost.amountAtoms, asset)} of ${kind} was asked for and ${formatCoins(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
       [{ field: 'amount', message: `exceeds the ${formatCoins(payable, asset)} that can be taken out` }],
     )
-  await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
+  await requireSpendable(await readSpendable(tx, priced), cost.netAtoms)
   return hold(gateway, tx, {
     ...cost,
     accountId: account.id,

@@ -37,7 +37,7 @@ import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { openFunds, readFunds, takeFrom } from './payout-funds.ts'
-import { type Payout, readNetworkPrice } from './price-payout.ts'
+import { type Coins, type Payout, readNetworkPrice } from './price-payout.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
@@ -175,6 +175,7 @@ export interface Priced {
   readonly destination: Destination
   readonly payout: Payout
   readonly rates: NetworkRates
+  readonly coins: Coins | null
 }
 
 export async function price(
@@ -220,16 +221,17 @@ export async function readPrice(
   const { prices } = gateway
   const networkFee =
     prices === null && asset !== nativeAsset(chain)
-      ? () => 0n
+      ? { coins: null, after: () => 0n }
       : await readNetworkPrice(db, payout, rates, () => prices?.(asset) ?? null)
   return {
     payout,
     after: (beforeAtoms) => ({
-      cost: costOf(asset, amountAtoms, feeBps, networkFee(beforeAtoms)),
+      cost: costOf(asset, amountAtoms, feeBps, networkFee.after(beforeAtoms)),
       chain,
       destination,
       payout,
       rates,
+      coins: networkFee.coins,
     }),
   }
 }

@@ -10,6 +10,7 @@ import type { Call } from './row.ts'
 export async function readSession(call: Call): Promise<Session | null> {
   const hash = readToken(readCookie(call.gateway, call.request))
   const session = hash && (await findSession(call.gateway.db, hash))
-  if (session && !('x-look' in call.request.headers)) await touchSession(call.gateway.db, session.id)
+  const looksAgain = call.request.method === 'GET' && 'x-look' in call.request.headers
+  if (session && !looksAgain) await touchSession(call.gateway.db, session.id)
   return session
 }

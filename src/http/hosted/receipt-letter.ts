@@ -17,10 +17,12 @@ export function receiptLetter(
   const { words } = language
   const { account, session } = page.checkout
   const merchant = account.brandName ?? account.name
+  const refunded = view.refund && `${showCoin(language, view.refund.amount)} ${view.refund.asset}`
   const rows: readonly (readonly [string, string | null])[] = [
     [words.item, view.order.label],
     [words.amount, view.order.price],
     [words.paid, `${showCoin(language, view.received)} ${view.asset}`],
+    [words.refunded_amount, refunded],
     [words.network, view.networkName],
     [words.date, showTime(language, view.completedAt)],
     [words.payment_number, view.paymentNumber],
@@ -28,7 +30,7 @@ export function receiptLetter(
   ]
   return letter(
     fillText(words.receipt_from, { merchant }),
-    fillText(words[receiptLead(view)], { merchant }),
+    fillText(words[receiptLead(view)], { merchant, amount: refunded ?? '' }),
     // A label is a line, whatever stands in it.
     rows
       .flatMap(([name, value]) => (value === null ? [] : `${name}: ${value.replace(/\p{Cc}+/gu, ' ')}`))

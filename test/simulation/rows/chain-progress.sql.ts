@@ -53,7 +53,7 @@ export const takeLease: typeof real.takeLease = (db, chain) =>
     const now = tables.now()
     if (leaseUntil && leaseUntil >= now) return null
     patch(tables, chain, { epoch: epoch + 1n, leaseUntil: new Date(now.getTime() + LEASE_MS) })
-    return { chain, epoch: epoch + 1n }
+    return { chain, epoch: epoch + 1n, since: epoch + 1n }
   })
 
 /** A turn of a simulated process takes no time. */

@@ -71,8 +71,7 @@ export const de: Words = {
   higher_title: 'Bezahlt, mit mehr als nötig',
   higher_lead:
     'Ihre Bestellung ist bezahlt. Fragen Sie {merchant} nach der Differenz, und nennen Sie die Zahlungsnummer.',
-  higher_refunded_lead:
-    'Ihre Bestellung ist bezahlt, und {merchant} sendet Ihnen die Differenz zurück, abzüglich der Netzwerkgebühr.',
+  higher_refunded_lead: 'Ihre Bestellung ist bezahlt, und {merchant} sendet Ihnen {amount} zurück.',
   difference: 'Differenz',
   ending_title: 'Die Zeit ist um',
   ending_lead: 'Wir suchen ein letztes Mal nach Ihrer Zahlung. Bitte senden Sie jetzt nichts.',

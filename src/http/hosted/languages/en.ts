@@ -66,8 +66,7 @@ export const en = {
     'The time is up, so please send nothing more. What arrived is still being confirmed. Then {merchant} can complete or refund the payment; name the payment number.',
   higher_title: 'Payment complete, with more than needed',
   higher_lead: 'Your order is paid. Ask {merchant} about the difference, and name the payment number.',
-  higher_refunded_lead:
-    'Your order is paid, and {merchant} is sending the difference back, less the fee of the network.',
+  higher_refunded_lead: 'Your order is paid, and {merchant} is sending {amount} back.',
   difference: 'Difference',
   ending_title: 'The time is up',
   ending_lead: 'We look for your payment one last time. Please send nothing now.',

@@ -70,8 +70,7 @@ export const es: Words = {
     'El tiempo se acabó, no envíe nada más. Lo que llegó aún se está confirmando. Después, {merchant} podrá completar o devolver el pago; indique el número de pago.',
   higher_title: 'Pago completado, con más de lo necesario',
   higher_lead: 'Su pedido está pagado. Pregunte a {merchant} por la diferencia e indique el número de pago.',
-  higher_refunded_lead:
-    'Su pedido está pagado, y {merchant} le devuelve la diferencia, menos la comisión de la red.',
+  higher_refunded_lead: 'Su pedido está pagado, y {merchant} le devuelve {amount}.',
   difference: 'Diferencia',
   ending_title: 'El tiempo se acabó',
   ending_lead: 'Buscamos su pago por última vez. No envíe nada ahora.',

@@ -72,8 +72,7 @@ export const fr: Words = {
   higher_title: 'Paiement terminé, avec un excédent',
   higher_lead:
     'Votre commande est payée. Contactez {merchant} au sujet de la différence, en indiquant le numéro de paiement.',
-  higher_refunded_lead:
-    'Votre commande est payée, et {merchant} vous renvoie la différence, moins les frais de réseau.',
+  higher_refunded_lead: 'Votre commande est payée, et {merchant} vous renvoie {amount}.',
   difference: 'Différence',
   ending_title: 'Le délai est écoulé',
   ending_lead: 'Nous cherchons votre paiement une dernière fois. N’envoyez rien maintenant.',

@@ -72,8 +72,7 @@ export const ja: Words = {
   higher_title: 'お支払い完了(必要額を超えています)',
   higher_lead:
     'ご注文の支払いは済んでいます。差額については、支払番号を添えて {merchant} にお問い合わせください。',
-  higher_refunded_lead:
-    'ご注文の支払いは済んでいます。差額は {merchant} がネットワーク手数料を差し引いて返金しています。',
+  higher_refunded_lead: 'ご注文の支払いは済んでいます。{merchant} が {amount} を返金しています。',
   difference: '差額',
   ending_title: '時間が過ぎました',
   ending_lead: '最後にもう一度お支払いを探しています。今は送金しないでください。',

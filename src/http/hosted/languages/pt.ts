@@ -69,8 +69,7 @@ export const pt: Words = {
   higher_title: 'Pagamento concluído, com mais do que o necessário',
   higher_lead:
     'O seu pedido está pago. Pergunte a {merchant} sobre a diferença, indicando o número do pagamento.',
-  higher_refunded_lead:
-    'O seu pedido está pago, e {merchant} está a devolver a diferença, menos a taxa da rede.',
+  higher_refunded_lead: 'O seu pedido está pago, e {merchant} está a devolver {amount}.',
   difference: 'Diferença',
   ending_title: 'O tempo acabou',
   ending_lead: 'Procuramos o seu pagamento uma última vez. Não envie nada agora.',

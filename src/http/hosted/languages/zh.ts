@@ -68,7 +68,7 @@ export const zh: Words = {
     '时间已到，请不要再发送。已到的款项仍在确认中。之后 {merchant} 可以完成或退还付款；请提供付款编号。',
   higher_title: '付款完成，金额多于应付',
   higher_lead: '您的订单已付清。差额请联系 {merchant}，并提供付款编号。',
-  higher_refunded_lead: '您的订单已付清，{merchant} 正在退还差额，网络手续费除外。',
+  higher_refunded_lead: '您的订单已付清，{merchant} 正在退还 {amount}。',
   difference: '差额',
   ending_title: '时间已到',
   ending_lead: '我们正在最后一次查找您的付款。现在请不要发送。',

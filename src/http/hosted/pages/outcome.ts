@@ -5,6 +5,7 @@ import type { CancellingView, EndedView, ExpiredView, Frame, HeldView, ReceiptVi
 import {
   coinAmount,
   drawHead,
+  drawHeadSaying,
   drawOrder,
   drawProblem,
   drawReferences,
@@ -13,6 +14,7 @@ import {
   drawSearch,
   drawTime,
   merchantName,
+  withMerchant,
 } from './parts.ts'
 
 /** Until the buyer goes on by himself; longer where there is more to read, and to do about the difference. */
@@ -26,7 +28,11 @@ export const receiptLead = ({ state, refund }: Pick<ReceiptView, 'state' | 'refu
 export function drawReceipt(frame: Frame, view: ReceiptView): Html {
   const { words } = frame.language
   const isHigher = view.state === 'higher'
-  return html`${drawHead(frame, view.state, receiptLead(view))}
+  const { refund } = view
+  const amounts: Record<string, Html> = refund
+    ? { amount: coinAmount(frame, refund.amount, refund.asset) }
+    : {}
+  return html`${drawHeadSaying(frame, view.state, withMerchant(frame, words[receiptLead(view)], amounts))}
 ${view.lacking && html`<p class="hint">${fill(words.tolerated, { amount: coinAmount(frame, view.lacking, view.asset) })}</p>`}
 ${drawReturn(frame, view.returnUrl, isHigher ? READING_SECONDS : RETURN_SECONDS)}
 <section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>

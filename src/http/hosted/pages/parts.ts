@@ -65,9 +65,12 @@ const copyButton = (frame: Frame, text: string, label: string): Html =>
 
 /** What the page is about, and the sentence under it, with the merchant's name in it. */
 export function drawHead(frame: Frame, about: Headed, lead: keyof Words = `${about}_lead`): Html {
-  const { words } = frame.language
-  return html`<h1>${words[`${about}_title`]}</h1>
-<p class="lead">${withMerchant(frame, words[lead])}</p>`
+  return drawHeadSaying(frame, about, withMerchant(frame, frame.language.words[lead]))
+}
+
+export function drawHeadSaying(frame: Frame, about: Headed, lead: Html): Html {
+  return html`<h1>${frame.language.words[`${about}_title`]}</h1>
+<p class="lead">${lead}</p>`
 }
 
 /** How many of the confirmations are there, as a bar and in words; the script counts on. */
@@ -132,8 +135,11 @@ export function drawReferences(
 }
 
 /** Words with the merchant's name in them. */
-export const withMerchant = (frame: Frame, sentence: string): Html =>
-  html`${fill(sentence, { merchant: merchantName(frame) })}`
+export const withMerchant = (
+  frame: Frame,
+  sentence: string,
+  values: Readonly<Record<string, Html>> = {},
+): Html => html`${fill(sentence, { merchant: merchantName(frame), ...values })}`
 
 /** @param seconds - After which the buyer goes on by himself; the script counts, and lets him stay. Null where he does not. */
 export function drawReturn(frame: Frame, url: string | null, seconds: number | null = null): Html | null {
