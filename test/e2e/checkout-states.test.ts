@@ -37,7 +37,7 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 /** Colours are those of the direction, not of the language, and looking at them is half of axe's time. */
 const COLOURS_IN = ['en', 'ar']
 
-const hosted = await testHosted()
+const hosted = await testHosted({ freshPerChain: 80 })
 await hosted.app.listen({ port: 0, host: '127.0.0.1' })
 const origin = `http://127.0.0.1:${(hosted.app.server.address() as AddressInfo).port}`
 const browser = await startBrowser()
