@@ -74,7 +74,7 @@ export default {
     only(
       'signer-is-alone',
       '^src/signer/',
-      '^src/(core|db|signer)/|^src/config/(shared|variables)\\.ts$|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/(address-of-utxo|fees|fee-rates\\.sql|payout-cost|select-utxos|signed-(entry|transaction)|(place|restore)-signed\\.sql)\\.ts$|^src/withdrawals/withdrawals\\.sql\\.ts$|^src/ledger/alerts\\.sql\\.ts$|^src/approvals/',
+      '^src/(core|db|signer)/|^src/config/(shared|variables)\\.ts$|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/(own-address|fees|fee-rates\\.sql|payout-cost|select-utxos|signed-(entry|transaction)|(place|restore)-signed\\.sql)\\.ts$|^src/withdrawals/withdrawals\\.sql\\.ts$|^src/ledger/alerts\\.sql\\.ts$|^src/approvals/',
       'beside signing it shares what must be the same on both sides: derivation, the request, its destination, and the rows of what it signs',
     ),
     {

@@ -208,13 +208,13 @@ const beside = (tx: Tx, said: string, then: () => Promise<unknown>): Tx => {
   let isDone = false
   return {
     ...tx,
-    async query(text: string, values?: readonly unknown[]) {
-      const result = await tx.query(text, values)
-      if (!isDone && text.includes(said)) {
+    async query<Row>(...asked: Parameters<Tx['query']>) {
+      const result = await tx.query<Row>(...asked)
+      if (!isDone && asked[0].includes(said)) {
         isDone = true
         await then()
       }
-      return result as never
+      return result
     },
   }
 }

@@ -6,7 +6,7 @@ import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/as
 import { GATEWAY } from '../core/gateway-account.ts'
 import type { Queryable } from '../db/database.ts'
 import { allRows } from '../db/rows.ts'
-import { ADDRESS_OF_UTXO } from '../treasury/address-of-utxo.ts'
+import { ADDRESS_OF_UTXO, isHotWalletSql } from '../treasury/own-address.ts'
 import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
 
 export type Sums = Map<Asset, bigint>
@@ -38,7 +38,7 @@ const SIGNED_IN_BLOCKS = `
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     -- A payout whose withdrawal a restored database does not know left us all the same.
     exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout') as pays,
-    exists (select from addresses a where a.chain = t.chain and a.lookup = decode(substr(t.sender, 3), 'hex') and a.branch = 1) as is_hot_wallet
+    ${isHotWalletSql('t.chain', 't.sender')} as is_hot_wallet
   from signed_transactions t
   where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
 
@@ -233,7 +233,7 @@ export async function listFundedAddresses(
            union
            select address from address_spends where chain = $1 and block_height > $2
          ) moved where address > $3 and ($5::text is null or address <= $5)
-           and not exists (select from addresses a where a.chain = $1 and a.lookup = decode(substr(moved.address, 3), 'hex') and a.branch = 1)
+           and not ${isHotWalletSql('$1', 'moved.address')}
          order by address limit $4`
   const { rows } = await db.query<{ address: string }>(text, [
     chain,
@@ -317,7 +317,7 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
        t.block_height::float8 as "blockHeight", ${revertedSql('t')} as reverted,
        (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
         where w.chain = t.chain and w.txid = t.txid) as swept,
-       exists (select from addresses a where a.chain = t.chain and a.lookup = decode(substr(t.sender, 3), 'hex') and a.branch = 1) as "isHotWallet"
+       ${isHotWalletSql('t.chain', 't.sender')} as "isHotWallet"
      from (
        select o.* from signed_transactions o where ${openSql('o')}
        union all

@@ -3,7 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
-import { ADDRESS_OF_UTXO } from '../treasury/address-of-utxo.ts'
+import { ADDRESS_OF_UTXO } from '../treasury/own-address.ts'
 import { comingSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 

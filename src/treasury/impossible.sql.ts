@@ -2,6 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows } from '../db/rows.ts'
+import { isHotWalletSql } from './own-address.ts'
 import { openSql } from './signed-transaction.ts'
 
 /**
@@ -47,8 +48,7 @@ export const listOverdue = (db: Queryable, chain: ChainName): Promise<OverdueSet
        and created_at < now() - interval '10 minutes'
        and not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
          and m.block_height is not null)
-     order by exists (select from addresses a where a.chain = t.chain and a.branch = 1
-         and a.lookup = decode(substr(t.sender, 3), 'hex')) desc, sender, nonce
+     order by ${isHotWalletSql('t.chain', 't.sender')} desc, sender, nonce
      limit 200`,
     [chain],
   )

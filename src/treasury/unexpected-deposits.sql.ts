@@ -7,7 +7,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { GATEWAY } from '../core/gateway-account.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, firstRow } from '../db/rows.ts'
-import { ADDRESS_OF_UTXO } from './address-of-utxo.ts'
+import { ADDRESS_OF_UTXO } from './own-address.ts'
 import { openSql } from './signed-transaction.ts'
 
 /**

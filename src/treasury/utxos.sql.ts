@@ -6,7 +6,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { countRows } from '../db/rows.ts'
-import { ADDRESS_OF_UTXO } from './address-of-utxo.ts'
+import { ADDRESS_OF_UTXO } from './own-address.ts'
 import { comingSql } from './signed-transaction.ts'
 
 /** A block as far as UTXOs go; `Block` of the chain port fits. */

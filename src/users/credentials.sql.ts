@@ -17,8 +17,7 @@ export async function markHandedOver(tx: Tx, id: UserId): Promise<void> {
  * @returns Whether it was taken away.
  */
 export async function dropHandedOver(tx: Tx, id: UserId): Promise<boolean> {
-  if (!(await anyRow(tx, 'update users set password_hash = null where id = $1 and is_handed_over', [id])))
-    return false
+  if (!(await anyRow(tx, 'select from users where id = $1 and is_handed_over for update', [id]))) return false
   await dropCredentials(tx, id)
   return true
 }
