@@ -1,6 +1,6 @@
 // Who may import whom. The table stands in words in ARCHITECTURE.md; this file enforces it.
 const rooms =
-  'accounts|audit|rates|wallets|payments|deposits|ledger|events|withdrawals|treasury|checkout|users|mails|approvals'
+  'accounts|alerts|audit|rates|wallets|payments|deposits|ledger|events|withdrawals|treasury|checkout|users|mails|approvals'
 
 /** What a deposit is and whether it counts as received: payments ask, and nobody says it a second time. */
 const received = '^src/deposits/(deposit|received)\\.ts$'
@@ -74,7 +74,7 @@ export default {
     only(
       'signer-is-alone',
       '^src/signer/',
-      '^src/(core|db|signer)/|^src/config/(shared|variables)\\.ts$|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/(own-address|fees|fee-rates\\.sql|payout-cost|select-utxos|signed-(entry|transaction)|(place|restore)-signed\\.sql)\\.ts$|^src/withdrawals/withdrawals\\.sql\\.ts$|^src/ledger/alerts\\.sql\\.ts$|^src/approvals/',
+      '^src/(core|db|signer)/|^src/config/(shared|variables)\\.ts$|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/(own-address|fees|gas|fee-rates\\.sql|payout-cost|select-utxos|signed-(entry|transaction)|(place|restore)-signed\\.sql)\\.ts$|^src/withdrawals/withdrawals\\.sql\\.ts$|^src/alerts/alerts\\.sql\\.ts$|^src/approvals/',
       'beside signing it shares what must be the same on both sides: derivation, the request, its destination, and the rows of what it signs',
     ),
     {

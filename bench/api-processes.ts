@@ -10,8 +10,8 @@
  * measured alone, for the other's idle processes would take their part of the processors. Beside each rate stand the processors that PostgreSQL, Beck,
  * the pooler and the load kept busy: where they are all that the machine has, more processes can add nothing. The last line holds
  * the turns against the least SQL that could do it, right before each, by as many connections on the same PostgreSQL, and those behind
- * PgBouncer against those without beside them. Every answer is checked to be one payment with an address of its own. Bars: design, section 11, for as many
- * processes as there are processors; more have none to run on. And behind a PgBouncer that prepares statements, nearly what as many make
+ * PgBouncer against those without beside them. Every answer is checked to be one payment with an address of its own. Bars: that of
+ * create-payment.ts against the least SQL, for as many processes as there are processors; more have none to run on. And behind a PgBouncer that prepares statements, nearly what as many make
  * without.
  */
 import assert from 'node:assert/strict'

@@ -4,7 +4,7 @@
  *
  *   node bench/balance.ts [transfers]
  *
- * The answer is checked against the sum of all transfers before anything is timed. Bar: design, section 11.
+ * The answer is checked against the sum of all transfers before anything is timed. Bar: at most twice that read.
  */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'

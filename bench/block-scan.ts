@@ -7,7 +7,8 @@
  *
  * Every block pays some of our addresses; what was found is checked, to the atom, before any time is printed, and is what
  * the least work finds in the same block.
- * Takes about 3 GB of disk, and gives PostgreSQL the memory that a table of that size asks for. Bar: design, section 11.
+ * Takes about 3 GB of disk, and gives PostgreSQL the memory that a table of that size asks for. Bars: 200 ms, and three times the
+ * least work.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

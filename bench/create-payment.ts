@@ -9,8 +9,8 @@
  * over soon, and before the other's turn.
  *
  * The two take turns, so that whatever else this machine does falls on both; the median of the rounds' ratios counts. What was
- * created, and sent, is checked before anything is printed. `300 --rounds=1` is the five minutes that it is to be sustained. Bar:
- * design, section 11.
+ * created, and sent, is checked before anything is printed. `300 --rounds=1` is the five minutes that it is to be sustained. Bars:
+ * docs/internals/performance.md.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -4,7 +4,8 @@
  *
  *   node bench/list-payments.ts [payments]
  *
- * Rows and totals must be the same before anything is printed. Bar: design, section 11.
+ * Rows and totals must be the same before anything is printed. Bars: at most three times the plain SQL,
+ * and any page within 50 ms.
  */
 import assert from 'node:assert/strict'
 import type { AccountId } from '../src/core/ids.ts'

@@ -5,8 +5,8 @@
  *
  * Each run is checked before it is timed: every delivery arrived exactly once with a good signature and is on
  * record. The first gives the throughput as a share of what its concurrency and the receivers' latency allow, the
- * others the most memory that the worker's process ever held with thousands in flight: plain, where it is Beck's own (bar: design,
- * section 11), and over TLS, as live receivers are asked. There Node holds more than that bar by itself, for each of its sockets
+ * others the most memory that the worker's process ever held with thousands in flight: plain, where it is Beck's own (bar: 200 MB),
+ * and over TLS, as live receivers are asked. There Node holds more than that bar by itself, for each of its sockets
  * takes some 60 kB outside of the heap: what counts is how much more than the least (webhook-delivery/least-memory.ts).
  */
 import { type ChildProcess, fork } from 'node:child_process'

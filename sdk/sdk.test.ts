@@ -13,6 +13,8 @@ import { signatureHeaders } from '../src/events/signature.ts'
 import { type Merchant, testApp, testMerchant } from '../test/api.ts'
 import { testGateway } from '../test/gateway.ts'
 import { HALVES, type Half, isHalf, sendHalf } from '../test/half-answers.ts'
+import { IDEMPOTENCY_KEYS } from '../test/idempotency-keys.ts'
+import { losingServer } from '../test/lost-answers.ts'
 import { rehearsePublishing } from '../test/publishable.ts'
 import {
   AuthenticationError,
@@ -154,6 +156,66 @@ test('every operation of the document has its method, and no method asks for ano
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, '{}')}`),
   )
   assert.deepEqual([...asked].sort(), operations.sort())
+})
+
+test('each method whose first answer is lost returns what it returns without that', async () => {
+  const answersOf = async (losing: boolean) => {
+    const server = losingServer(losing)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const client = new Beck({
+      apiKey: 'bk_test_x',
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    })
+    const calls = Object.values(client).flatMap((group) =>
+      Object.entries(group as Record<string, (...given: string[]) => unknown>)
+        .filter(([name]) => name !== 'verify')
+        .map(async ([name, method]) => [name, await method('a', 'b')]),
+    )
+    return Promise.all(calls).finally(() => server.close())
+  }
+  assert.deepEqual(await answersOf(true), await answersOf(false))
+})
+
+test('an endpoint that its own lost try deleted is deleted; one that was never there is not found', async () => {
+  let lost = 0
+  const losing: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    if (lost-- <= 0) return answer
+    await answer.arrayBuffer()
+    throw new TypeError('lost')
+  }
+  const client = new Beck({ apiKey: merchant.key, baseUrl, fetch: losing })
+  const { id } = await client.webhooks.create({
+    url: 'https://shop.example/gone',
+    events: ['payment.created'],
+  })
+  lost = 1
+  assert.deepEqual(await client.webhooks.delete(id), { id, deleted: true })
+  lost = 0
+  await assert.rejects(client.webhooks.delete(id), NotFoundError)
+  lost = 1
+  await assert.rejects(client.webhooks.retrieve(id), NotFoundError)
+  lost = 1
+  await assert.rejects(
+    new Beck({ apiKey: merchant.key, baseUrl: `${baseUrl}/elsewhere`, fetch: losing }).webhooks.delete(id),
+    (error) => error instanceof NotFoundError && error.reason === 'unknown_route',
+  )
+})
+
+test('what it sends as an Idempotency-Key is what Beck takes, and nothing else is sent', async () => {
+  let sent = 0
+  const counting: typeof fetch = (url, init) => {
+    sent += 1
+    return fetch(url, init)
+  }
+  const client = new Beck({ apiKey: merchant.key, baseUrl, fetch: counting })
+  for (const [idempotencyKey, isTaken] of IDEMPOTENCY_KEYS) {
+    sent = 0
+    const creating = client.payments.create({ asset: 'LTC', fiat_amount: 5 }, { idempotencyKey })
+    if (isTaken) assert.equal((await creating).status, 'pending', idempotencyKey)
+    else await assert.rejects(creating, ConfigurationError, JSON.stringify(idempotencyKey))
+    assert.equal(sent, isTaken ? 1 : 0)
+  }
 })
 
 describe('against a server that fails', () => {

@@ -1,5 +1,5 @@
 /**
- * `npm run check`: every check that needs no test, two at a time. What a check says is shown only when it fails, and all
+ * `npm run check`: every check that needs no test, as many at a time as there are processors. What a check says is shown only when it fails, and all
  * of them run, so that one look tells everything.
  */
 import { spawn } from 'node:child_process'

@@ -10,11 +10,11 @@ import { SILENT } from '../src/core/log.ts'
 import { openSecrets } from '../src/core/secrets.ts'
 import { announce } from '../src/events/announce.sql.ts'
 import { createWebhookEndpoint } from '../src/events/webhook-endpoints.sql.ts'
-import { USUAL_KEPT_DAYS } from '../src/flows/operation/ages.ts'
 import { type DelivererOptions, startDeliverer } from '../src/workers/deliver.ts'
 import type { Loop } from '../src/workers/loop.ts'
 import { testDatabase } from './database.ts'
 import { testAccount } from './gateway.ts'
+import { USUAL_KEPT_DAYS } from './kept-days.ts'
 import { until, waitFor } from './wait-for.ts'
 
 export interface Received {

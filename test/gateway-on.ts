@@ -6,9 +6,9 @@ import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
 import { openDatabaseClock } from '../src/flows/database-clock.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
-import { USUAL_KEPT_DAYS } from '../src/flows/operation/ages.ts'
 import { fixedRates } from '../src/rates/fixed.ts'
 import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
+import { USUAL_KEPT_DAYS } from './kept-days.ts'
 import { TEST_RATES } from './rates.ts'
 
 export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Gateway {

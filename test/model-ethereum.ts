@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Block, BlockRef, ChainPort, ChainTransaction } from '../src/chains/chain.ts'
 import { OutsideFailure } from '../src/core/errors.ts'
+import { SENT_TOP_LEVEL } from '../src/core/ether-outputs.ts'
 
 export const MODEL_FEE = 21_000n
 
@@ -79,7 +80,12 @@ export function modelEthereum(): ModelEthereum {
       add(one.from, -cost)
       if (!one.reverts) add(one.to, BigInt(one.wei))
       ours.push(one)
-      const output = { lookup: lookupOf(one.to), index: -1, asset: 'ETH' as const, atoms: BigInt(one.wei) }
+      const output = {
+        lookup: lookupOf(one.to),
+        index: SENT_TOP_LEVEL,
+        asset: 'ETH' as const,
+        atoms: BigInt(one.wei),
+      }
       transactions.push({ key: one.txid, hash: one.txid, outputs: one.reverts ? [] : [output], inputs: [] })
     }
     count += 1
@@ -136,7 +142,7 @@ export function modelEthereum(): ModelEthereum {
     },
     etherAt: async (hash, addresses) =>
       addresses.map((address) => at(hash).balances.get(address.toLowerCase()) ?? 0n),
-    feeRates: async () => ({ kind: 'gas', baseFeeWei: 1n, priorityFeeWei: 0n }),
+    feeRates: async () => ({ kind: 'gas', baseFeeWei: 1n, priorityFeeWei: 0n, fork: 'prague' }),
     nextNonce: async (address) => BigInt(last().nonces.get(address.toLowerCase()) ?? 0),
     close: async () => {},
   }
@@ -149,7 +155,7 @@ export function modelEthereum(): ModelEthereum {
     mine({ deposits = [], unannounced = [] } = {}) {
       const transactions = deposits.map(({ to, wei }, index): ChainTransaction => {
         const key = hashOf(`deposit ${count} ${index}`)
-        const output = { lookup: lookupOf(to), index: -1, asset: 'ETH' as const, atoms: wei }
+        const output = { lookup: lookupOf(to), index: SENT_TOP_LEVEL, asset: 'ETH' as const, atoms: wei }
         return { key, hash: key, outputs: [output], inputs: [] }
       })
       const came = new Map<string, bigint>()

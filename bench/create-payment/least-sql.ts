@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import pg from 'pg'
 import type { Cluster } from '../../src/db/embedded/embedded.ts'
 
-/** So much of its rate Beck makes at the least (design, section 11). */
+/** So much of its rate Beck makes at the least. */
 export const LEAST_SQL_RATIO_MIN = 0.35
 
 const SCHEMA = `

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { bech32 } from '@scure/base'
 import type { Terminal } from '../../src/cli/terminal.ts'
 import { forbidden, invalid, OutsideFailure } from '../../src/core/errors.ts'
+import { divideDown } from '../../src/core/money.ts'
 import { pause } from '../../src/core/pause.ts'
 import { EVENT_TYPES, type EventType } from '../../src/events/event.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
@@ -131,7 +132,9 @@ async function until<Found>(what: string, find: () => Promise<Found | undefined>
 function half(amount: string): string {
   const atoms = BigInt(amount.replace('.', ''))
   const digits = amount.split('.')[1]?.length ?? 0
-  const text = (atoms / 2n).toString().padStart(digits + 1, '0')
+  const text = divideDown(atoms, 2n)
+    .toString()
+    .padStart(digits + 1, '0')
   return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
 }
 

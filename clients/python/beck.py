@@ -116,7 +116,7 @@ class _Connection:
         self.base = f"{url.scheme}://{url.netloc}{path}"
         self.key, self.retries, self.timeout = api_key, retries, timeout
 
-    def call(self, method, path, query=None, body=None, idempotency_key=None):
+    def call(self, method, path, query=None, body=None, idempotency_key=None, if_gone=None):
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         url = self.base + path + ("?" + urllib.parse.urlencode(wanted) if wanted else "")
         headers = {"X-API-Key": self.key, "Accept": "application/json", "User-Agent": f"beck-python/{__version__}"}
@@ -126,7 +126,8 @@ class _Connection:
             headers["Content-Type"] = "application/json"
         if method == "POST":
             # The key stays the same through all tries: that is what makes them safe.
-            headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+            headers["Idempotency-Key"] = _idempotency_key(idempotency_key)
+        may_be_done = False
         for attempt in range(self.retries + 1):
             is_last = attempt == self.retries
             try:
@@ -140,10 +141,15 @@ class _Connection:
             except (OSError, http.client.HTTPException) as cause:
                 if is_last:
                     raise ConnectionError(f"no whole answer from {self.base} to {method} {path}: {cause}") from cause
+                may_be_done = True
                 _pause(None, attempt)
                 continue
             error = answer.get("error") if isinstance(answer, dict) else None
             error = error if isinstance(error, dict) else {}
+            # An earlier try of this call may have deleted it.
+            if status == 404 and may_be_done and if_gone and str(error.get("reason")).endswith("_not_found"):
+                return if_gone
+            may_be_done = may_be_done or (status >= 500 and not retry_after)
             # The first try is still under way: its answer is had by asking again.
             is_in_flight = error.get("reason") == "idempotency_key_in_flight"
             if is_last or not (status == 429 or status >= 500 or is_in_flight):
@@ -158,6 +164,17 @@ class _Connection:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.headers.get("Retry-After"), error.read()
+
+
+def _idempotency_key(key):
+    """As Beck takes it; one at random when none is given."""
+    if key is None:
+        return str(uuid.uuid4())
+    if isinstance(key, str) and len(key) <= 255 and re.fullmatch(r"[\x21-\x7e]+( +[\x21-\x7e]+)*", key):
+        return key
+    raise ConfigurationError(
+        "idempotency_key is none: expected 1 to 255 characters of printable ASCII, without spaces around them"
+    )
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -327,7 +344,7 @@ class _Webhooks(_Resource):
         return self._call("GET", f"/webhooks/{_segment(id)}")
 
     def delete(self, id):
-        return self._call("DELETE", f"/webhooks/{_segment(id)}")
+        return self._call("DELETE", f"/webhooks/{_segment(id)}", if_gone={"id": id, "deleted": True})
 
     def enable(self, id):
         return self._call("POST", f"/webhooks/{_segment(id)}/enable")

@@ -107,7 +107,12 @@ export class Beck {
       this.#post<api.CreateWebhookData>('/webhooks', body, options),
     list: (query?: api.ListWebhooksQuery) => this.#list<api.ListedWebhookEndpoint>('/webhooks', query),
     delete: (id: string, options?: CallOptions) =>
-      this.#send<api.DeleteWebhookData>({ method: 'DELETE', path: `/webhooks/${segment(id)}`, ...options }),
+      this.#send<api.DeleteWebhookData>({
+        method: 'DELETE',
+        path: `/webhooks/${segment(id)}`,
+        ifGone: { id, deleted: true },
+        ...options,
+      }),
     retrieve: (id: string, options?: CallOptions) =>
       this.#get<api.WebhookEndpoint>(`/webhooks/${segment(id)}`, options),
     /** Sends to an endpoint again that Beck stopped sending to. */

@@ -18,7 +18,10 @@ export interface BeckOptions {
 const IN_FLIGHT = 'idempotency_key_in_flight'
 
 export interface CallOptions {
-  /** Chosen at random for every POST unless given: a retry of the same call is carried out once. */
+  /**
+   * Chosen at random for every POST unless given: a retry of the same call is carried out once. 1 to 255 characters of printable
+   * ASCII, without spaces around them.
+   */
   readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }
@@ -28,6 +31,8 @@ export interface Call extends CallOptions {
   readonly path: string
   readonly query?: object
   readonly body?: object
+  /** What it comes to when what was to be deleted is not there any more, and an earlier try of this call may have done it. */
+  readonly ifGone?: object
 }
 
 export type Send = <Data>(call: Call) => Promise<Data>
@@ -46,7 +51,8 @@ export function openSend(options: BeckOptions): Send {
     const headers: Record<string, string> = { 'x-api-key': apiKey, accept: 'application/json' }
     if (call.body) headers['content-type'] = 'application/json'
     // The key stays the same through all tries: that is what makes them safe.
-    if (call.method === 'POST') headers['idempotency-key'] = call.idempotencyKey ?? crypto.randomUUID()
+    if (call.method === 'POST')
+      headers['idempotency-key'] = readIdempotencyKey(call.idempotencyKey ?? crypto.randomUUID())
     // The key goes to the address that was given and to no other.
     const init = {
       method: call.method,
@@ -55,6 +61,7 @@ export function openSend(options: BeckOptions): Send {
       ...(call.body && { body: JSON.stringify(call.body) }),
     }
 
+    let mayBeDone = false
     for (let attempt = 0; ; attempt++) {
       const timeout = AbortSignal.timeout(timeoutMs)
       const signal = call.signal ? AbortSignal.any([call.signal, timeout]) : timeout
@@ -74,6 +81,9 @@ export function openSend(options: BeckOptions): Send {
           })
       }
       if (answer?.ok) return body.data as Data
+      const isGone = answer?.status === 404 && body.error?.reason?.endsWith('_not_found')
+      if (isGone && mayBeDone && call.ifGone) return call.ifGone as Data
+      mayBeDone ||= !answer || (answer.status >= 500 && !answer.headers.has('retry-after'))
       const passing =
         !answer || answer.status === 429 || answer.status >= 500 || body.error?.reason === IN_FLIGHT
       if (answer && (!passing || attempt >= retries)) throw errorOf(answer.status, body.error ?? {})
@@ -110,6 +120,14 @@ function readKey(key: string | undefined): string {
     key
       ? 'apiKey is not an API key: expected bk_live_ or bk_test_ and letters and digits, as Beck showed it once'
       : 'apiKey is not set; is its variable, such as BECK_API_KEY, there?',
+  )
+}
+
+/** As Beck takes it: what cannot stand in a header would never be sent, and must not be told as an answer that did not come. */
+function readIdempotencyKey(key: string): string {
+  if (/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(key) && key.length <= 255) return key
+  throw new ConfigurationError(
+    'idempotencyKey is none: expected 1 to 255 characters of printable ASCII, without spaces around them',
   )
 }
 

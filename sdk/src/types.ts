@@ -272,13 +272,13 @@ export interface Withdrawal {
   created_at: string
   /** on-chain confirmation time */
   completed_at: string | null
-  /** ours: a refund returns held funds of a payment */
+  /** a refund returns held funds of a payment (an addition of Beck) */
   kind: 'payout' | 'refund'
-  /** ours: the payment that a refund belongs to */
+  /** the payment that a refund belongs to (an addition of Beck) */
   payment_id: string | null
-  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
-  failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  /** why a failed one was not paid, or not at first (an addition of Beck); docs/payments.md says what each means, and there may be more in time */
+  failure_reason: 'cancelled' | 'declined' | 'not_approved' | 'not_on_allowlist' | 'limit_per_tx' | 'limit_per_hour' | 'limit_per_day' | 'not_authentic' | 'not_consistent' | 'not_held' | 'invalid_address' | 'would_revert' | 'reverted' | 'nonce_used' | 'coins_spent' | 'paid_after_failure' | 'sandbox' | null
+  /** what a withdrawal waits for (an addition of Beck): `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
   waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
   approval: {
     /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
@@ -586,7 +586,7 @@ export interface RetrieveBalanceData {
     pending_fiat: number
     /** in the smallest unit */
     unresolved_atoms: string
-    /** held until support accepts or refunds it (ours) */
+    /** held until support accepts or refunds it (an addition of Beck) */
     unresolved: string
   }[]
 }

@@ -5,7 +5,7 @@ import { Refusal } from '../core/errors.ts'
 import { SCOPES } from '../core/scopes.ts'
 import { hashApiKey, newApiKey, parseApiKey, readScopes } from './api-key.ts'
 
-test('a new key has the shape that the design names, and its hash is found again', () => {
+test('a new key has the shape of its mode, and its hash is found again', () => {
   for (const mode of ['live', 'test'] as const) {
     const key = newApiKey(mode)
     assert.match(key, new RegExp(`^bk_${mode}_[0-9A-Za-z]{38}$`))

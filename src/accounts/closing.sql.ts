@@ -7,6 +7,7 @@ import { forbidden, type Refusal } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { sqlState } from '../db/failures.ts'
+import { ACCOUNT_CLOSED } from '../db/sqlstate.ts'
 import type { Account } from './account.ts'
 
 export const accountClosed = (): Refusal =>
@@ -36,7 +37,7 @@ export async function requireOpenAccount(tx: Tx, id: AccountId): Promise<void> {
 }
 
 /** Whether PostgreSQL ended a statement because it would have made something for a closed account (`refuse_closed`). */
-export const isOfClosedAccount = (error: unknown): boolean => sqlState(error) === 'BKCLS'
+export const isOfClosedAccount = (error: unknown): boolean => sqlState(error) === ACCOUNT_CLOSED
 
 /**
  * Waits for what is being made for the account now, see {@link requireOpenAccount}.

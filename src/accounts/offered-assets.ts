@@ -3,7 +3,7 @@ import { ASSETS, type Asset } from '../core/assets.ts'
 import { invalidField } from '../core/errors.ts'
 
 /**
- * Names of coins, in the order of the contract whatever order they are given in.
+ * Names of coins, in the order of `ASSETS` whatever order they are given in.
  *
  * @throws {Refusal} `invalid`, `invalid_coins`, for another name and for none at all.
  */

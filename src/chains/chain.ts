@@ -5,6 +5,7 @@
  */
 import type { Asset, ChainName } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
+import type { Fork } from '../core/forks.ts'
 import type { SpareTime } from '../core/spare-time.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
@@ -26,8 +27,7 @@ export interface Output {
   readonly lookup: Uint8Array
   /**
    * Position in its transaction: output number; for tokens the position among the transaction's own logs (the log
-   * index within the block changes when a reorganisation moves the transaction); -1 for a top-level transfer of
-   * ether, -2 for ether that contracts sent.
+   * index within the block changes when a reorganisation moves the transaction); for ether one of `core/ether-outputs.ts`.
    */
   readonly index: number
   readonly asset: Asset
@@ -210,6 +210,8 @@ export type FeeRates =
       /** Of the next block. */
       readonly baseFeeWei: bigint
       readonly priorityFeeWei: bigint
+      /** The newest fork that the last block shows. */
+      readonly fork: Fork
     }
 
 export interface NodeConcern {

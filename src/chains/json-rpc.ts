@@ -90,11 +90,26 @@ export class NodeError extends OutsideFailure {
   readonly code: number
   /** What the node said, alone. */
   readonly answer: string
+  /** Not of the error's own fields: nobody prints it. */
+  readonly #data: unknown
 
-  constructor(node: string, method: string, code: number, answer: string, retryable: boolean) {
+  constructor(
+    node: string,
+    method: string,
+    code: number,
+    answer: string,
+    retryable: boolean,
+    data: unknown = null,
+  ) {
     super(`${node} answered ${method} with error ${code}: ${answer}`, { retryable })
     this.code = code
     this.answer = answer
+    this.#data = data
+  }
+
+  /** What it gave with its error, such as what a call reverted with. */
+  get data(): unknown {
+    return this.#data
   }
 }
 
@@ -267,7 +282,8 @@ function readAnswer(node: RpcNode, method: string, answer: unknown): RpcAnswer {
     const code = Number(member(error, 'code') ?? 0)
     const said = node.redact(String(member(error, 'message') ?? 'no message'))
     const kind = node.judge(code, said)
-    const failure = new NodeError(node.name, method, code, said, kind !== 'final')
+    const data = member(error, 'data')
+    const failure = new NodeError(node.name, method, code, said, kind !== 'final', data)
     if (kind === 'busy') throw failure
     return { error: failure }
   }

@@ -71,8 +71,15 @@ export const setPaymentLinkActive = (
     [accountId, id, isActive],
   )
 
+export const findPaymentLink = (
+  db: Queryable,
+  accountId: AccountId,
+  id: PaymentLinkId,
+): Promise<PaymentLink | null> =>
+  firstRow(db, `select ${COLUMNS} from payment_links l where account_id = $1 and id = $2`, [accountId, id])
+
 /** For a visitor, who brings the id alone. */
-export const findPaymentLink = (db: Queryable, id: PaymentLinkId): Promise<PaymentLink | null> =>
+export const findLinkForVisitor = (db: Queryable, id: PaymentLinkId): Promise<PaymentLink | null> =>
   firstRow(db, `select ${COLUMNS} from payment_links l where id = $1`, [id])
 
 /** Counts a use of an active link. Null when it was disabled meanwhile. */

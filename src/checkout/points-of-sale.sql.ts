@@ -58,8 +58,15 @@ export const { page: readPointsOfSale } = listOf<PointOfSale>({
   },
 })
 
+export const findPointOfSale = (
+  db: Queryable,
+  accountId: AccountId,
+  id: PointOfSaleId,
+): Promise<PointOfSale | null> =>
+  firstRow(db, `select ${COLUMNS} from points_of_sale where account_id = $1 and id = $2`, [accountId, id])
+
 /** For whoever stands behind the counter, and brings the id alone. */
-export const findPointOfSale = (db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> =>
+export const findPointForSeller = (db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> =>
   firstRow(db, `select ${COLUMNS} from points_of_sale where id = $1`, [id])
 
 /** The same, kept from being revoked until the transaction ends: what it sells was sold before. */

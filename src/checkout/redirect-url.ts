@@ -1,9 +1,8 @@
 /** Where a buyer may be sent after a checkout. */
+import { parseAbsoluteUrl } from '../core/absolute-url.ts'
 import { invalidField } from '../core/errors.ts'
 
 const LENGTH_MAX = 2_048
-/** URL parsers silently drop these, so that what is checked would not be what is kept. */
-const SPACE_OR_CONTROL = /[\s\p{Cc}]/u
 
 /**
  * Checks a URL that a buyer is redirected to. A browser follows it, so private hosts are fine; only http and https,
@@ -13,7 +12,7 @@ const SPACE_OR_CONTROL = /[\s\p{Cc}]/u
  * @throws {Refusal} `invalid` on the field, with reason `invalid_url`.
  */
 export function parseRedirectUrl(field: string, text: string): string {
-  const url = text.length <= LENGTH_MAX && !SPACE_OR_CONTROL.test(text) ? URL.parse(text) : null
+  const url = parseAbsoluteUrl(text, LENGTH_MAX)
   if (
     url &&
     (url.protocol === 'https:' || url.protocol === 'http:') &&

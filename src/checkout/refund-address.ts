@@ -1,5 +1,6 @@
 /** Where a buyer wants his coins back: what he gave on the page of his session, under a MAC, for coins may be sent there. */
 import { TamperedRow } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { CheckoutSession } from './session.ts'
 
@@ -31,7 +32,7 @@ export function readRefundAddress(
   if (refundAddressMac && secrets.isMac(refundAddressMac, PURPOSE, refundAddressMacParts(session)))
     return refundAddress
   throw new TamperedRow(
-    `the refund address of checkout session ${session.id} is not the one its buyer gave: its row was tampered with`,
+    `the refund address of checkout session ${showId('cs', session.id)} is not the one its buyer gave: its row was tampered with`,
   )
 }
 

@@ -54,6 +54,9 @@ for (const url of [
   'https://shop.example/a b',
   'https://user:pass@shop.example/',
   'https://',
+  'https:/shop.example/thanks',
+  'https:shop.example',
+  'https:\\shop.example',
   `https://shop.example/${'x'.repeat(2_028)}`,
 ]) {
   test(`no buyer is redirected to ${JSON.stringify(url.slice(0, 40))}`, () => {

@@ -1,5 +1,5 @@
 /** Checkout sessions as rows. A buyer's requests bring the id alone: it is the secret that lets him in. */
-import { newPublicId, type PaymentId, type SessionId } from '../core/ids.ts'
+import { type AccountId, newPublicId, type PaymentId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { countRows, oneRow } from '../db/rows.ts'
 import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
@@ -57,7 +57,20 @@ export interface SessionNow {
   readonly now: Date
 }
 
-export async function findSession(db: Queryable, id: SessionId): Promise<SessionNow | null> {
+export async function findSession(
+  db: Queryable,
+  accountId: AccountId,
+  id: SessionId,
+): Promise<SessionNow | null> {
+  const { rows } = await db.query<CheckoutSession & { now: Date }>(
+    `select ${COLUMNS}, now() as now from checkout_sessions where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
+  return withClock(rows[0])
+}
+
+/** For a buyer, who brings the id alone. */
+export async function findSessionForBuyer(db: Queryable, id: SessionId): Promise<SessionNow | null> {
   const { rows } = await db.query<CheckoutSession & { now: Date }>(
     `select ${COLUMNS}, now() as now from checkout_sessions where id = $1`,
     [id],

@@ -1,8 +1,8 @@
 /** `beck alerts`: what Beck wants the operator to look at, and who has. */
+import { acknowledgeAlerts, listAlerts, type RaisedAlert } from '../alerts/alerts.sql.ts'
 import { invalid } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
-import { acknowledgeAlerts, listAlerts, type RaisedAlert } from '../ledger/alerts.sql.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { inTransaction, withStore } from './tool.ts'

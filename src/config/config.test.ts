@@ -10,7 +10,7 @@ import { keepSecretKey, secretKeyFile } from './secret-key.ts'
 
 const KEY = 'ab'.repeat(32)
 
-test('without any variable the defaults of the design hold', () => {
+test('without any variable the defaults of the README hold', () => {
   const config = readConfig({})
   assert.equal(config.port, 8080)
   assert.equal(config.dataDir, resolve('data'))

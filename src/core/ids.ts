@@ -80,6 +80,17 @@ export function showId<P extends IdPrefix>(prefix: P, id: IdByPrefix[P]): string
   return fromUUID(id, prefix)
 }
 
+const PREFIX_OF = {
+  account: 'acct',
+  deposit: 'dep',
+  payment: 'pay',
+  withdrawal: 'wd',
+} as const satisfies Record<string, IdPrefix>
+
+/** The same of a row that is told by a word for what it is; an id of anything else, such as a transaction's, is itself. */
+export const showIdOf = (word: string, id: string): string =>
+  word in PREFIX_OF ? fromUUID(id, PREFIX_OF[word as keyof typeof PREFIX_OF]) : id
+
 /** Reads an id that came from outside; null when it is not one of this prefix. */
 export function readId<P extends IdPrefix>(prefix: P, text: string): IdByPrefix[P] | null {
   if (!text.startsWith(`${prefix}_`) || text.length !== prefix.length + 27) return null

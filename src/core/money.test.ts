@@ -4,12 +4,16 @@ import fc from 'fast-check'
 import {
   divideDown,
   divideHalfUp,
+  divideTowardsZero,
   divideUp,
   fiatFromNumber,
   fiatToNumber,
   formatDecimal,
+  larger,
+  notBelowZero,
   parseDecimal,
   pow10,
+  smaller,
 } from './money.ts'
 
 const decimals = fc.integer({ min: 0, max: 18 })
@@ -92,6 +96,24 @@ test('each division rounds as its name says, by less than one', () => {
       assert.ok(up * by >= dividend && (up - 1n) * by < dividend)
       const twice = 2n * (near * by - dividend)
       assert.ok(-by < twice && twice <= by)
+    }),
+  )
+})
+
+test('of what is below zero the remainder goes towards zero, when a change is shown', () => {
+  const shown = [
+    [7n, 2n, 3n],
+    [-7n, 2n, -3n],
+    [7n, -2n, -3n],
+  ] as const
+  for (const [dividend, by, quotient] of shown) assert.equal(divideTowardsZero(dividend, by), quotient)
+})
+
+test('the smaller and the larger of two amounts, and nothing below zero', () => {
+  fc.assert(
+    fc.property(fc.bigInt(), fc.bigInt(), (a, b) => {
+      assert.deepEqual([smaller(a, b), larger(a, b)], a < b ? [a, b] : [b, a])
+      assert.equal(notBelowZero(a), a < 0n ? 0n : a)
     }),
   )
 })

@@ -53,7 +53,7 @@ export function fiatFromNumber(value: number): bigint | null {
 /** Writes minor units as the JSON number with at most two decimals that the contract shows. */
 export const fiatToNumber = (minor: bigint): number => Number(formatDecimal(minor, FIAT_DECIMALS))
 
-/** Quotient rounded towards zero for what is not negative: the remainder stays with the divided side. */
+/** Quotient rounded down: the remainder stays with the divided side. */
 export function divideDown(dividend: bigint, divisor: bigint): bigint {
   if (divisor <= 0n || dividend < 0n)
     throw new RangeError(`divideDown takes 0 or more by more than 0, got ${dividend} / ${divisor}`)
@@ -73,5 +73,14 @@ export function divideHalfUp(dividend: bigint, divisor: bigint): bigint {
     throw new RangeError(`divideHalfUp takes 0 or more by more than 0, got ${dividend} / ${divisor}`)
   return (2n * dividend + divisor) / (2n * divisor)
 }
+
+/** Quotient rounded towards zero, also of what is below zero: for changes that are shown, never for what somebody is owed. */
+export const divideTowardsZero = (dividend: bigint, divisor: bigint): bigint => dividend / divisor
+
+export const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+export const notBelowZero = (amount: bigint): bigint => larger(amount, 0n)
 
 export const pow10 = (digits: number): bigint => 10n ** BigInt(digits)

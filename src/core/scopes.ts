@@ -1,4 +1,4 @@
-/** What a key may be allowed to do; the contract's table. */
+/** What a key may be allowed to do; the contract has these and no others. */
 export const SCOPES = [
   'payments:read',
   'payments:write',

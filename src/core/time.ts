@@ -5,7 +5,7 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** How long a locked rate is valid (contract, POST /payments). */
+/** How long a locked rate is valid. */
 export const QUOTE_WINDOW_MS = 30 * MINUTE_MS
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/

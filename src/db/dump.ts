@@ -8,6 +8,7 @@ import type { Database, Tx } from './database.ts'
 import { sqlState } from './failures.ts'
 import { findUnfinishedRestore, openToRoles, readMigrations, runMigrations } from './migrate.ts'
 import { allRows } from './rows.ts'
+import { DUPLICATE_TABLE, UNIQUE_VIOLATION } from './sqlstate.ts'
 
 interface Head {
   readonly format: 'beck-dump-1'
@@ -174,7 +175,8 @@ async function loadRows(
 /** First of all: of two restores at once the second waits here, and finds that it is too late. */
 async function beginRestore(tx: Tx, { made_at }: Head): Promise<void> {
   await tx.query('create table unfinished_restore (made_at text not null)').catch((error: unknown) => {
-    if (!['42P07', '23505'].includes(sqlState(error) ?? '')) throw error
+    const state = sqlState(error)
+    if (state !== DUPLICATE_TABLE && state !== UNIQUE_VIOLATION) throw error
     throw conflict('database_not_empty', `another restore runs here; ${GIVE_IT_AN_EMPTY_ONE}`)
   })
   await tx.query('insert into unfinished_restore values ($1)', [made_at])

@@ -1,12 +1,31 @@
 /** What PostgreSQL, or the way to it, did to a statement: told apart by SQLSTATE, and by what Node says of sockets. */
 import { OutcomeUnknown, OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
 import { isOfNoConnection, verdictOf } from './no-connection.ts'
+import {
+  ADMIN_SHUTDOWN,
+  CANNOT_CONNECT_NOW,
+  CLASSES,
+  CRASH_SHUTDOWN,
+  DEADLOCK_DETECTED,
+  DISK_FULL,
+  IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+  INVALID_AUTHORIZATION_SPECIFICATION,
+  INVALID_CATALOG_NAME,
+  INVALID_PASSWORD,
+  IO_ERROR,
+  LOCK_NOT_AVAILABLE,
+  READ_ONLY_SQL_TRANSACTION,
+  SERIALIZATION_FAILURE,
+} from './sqlstate.ts'
 
-/** A lock was not had within `lock_timeout`. */
-export const LOCK_NOT_AVAILABLE = '55P03'
-const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
-/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
-const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
+const CONFLICTS = new Set<string | null>([SERIALIZATION_FAILURE, DEADLOCK_DETECTED])
+/** Beside connection exceptions. */
+const CONNECTION_LOST = new Set([
+  ADMIN_SHUTDOWN,
+  CRASH_SHUTDOWN,
+  CANNOT_CONNECT_NOW,
+  IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+])
 /** As Node says it of a connection that breaks, or can not be made. */
 const SOCKET_LOST = new Set([
   'ECONNRESET',
@@ -22,7 +41,11 @@ const SOCKET_LOST = new Set([
   'ENETDOWN',
 ])
 /** Wrong password, no such user, none of its addresses, no such database. */
-const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
+const LOCKED_OUT = new Set<string | null>([
+  INVALID_PASSWORD,
+  INVALID_AUTHORIZATION_SPECIFICATION,
+  INVALID_CATALOG_NAME,
+])
 
 /** The SQLSTATE of a PostgreSQL error, null for everything else. */
 export function sqlState(error: unknown): string | null {
@@ -30,11 +53,24 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' ? code : null
 }
 
-/** A session that may not write: of a server that another one took over from, or begun while the role was set so. */
-const READ_ONLY = '25006'
+const NOT_WRITTEN = new Map<string | null, string>([
+  [DISK_FULL, 'has no room on its disk'],
+  [IO_ERROR, 'has a disk that fails'],
+  [READ_ONLY_SQL_TRANSACTION, 'takes no writes, as a replica, or while another one takes over'],
+])
 
-/** Whether the session can not be used for what others want of it, though its connection stands. */
-export const isReadOnlySession = (cause: unknown): boolean => sqlState(cause) === READ_ONLY
+/**
+ * What keeps PostgreSQL from writing, and only that: one that does not answer is seen by whoever asks it.
+ *
+ * @returns What becomes a sentence behind the name of the database; null for any other error.
+ */
+export const whyNotWritten = (error: unknown): string | null => NOT_WRITTEN.get(sqlState(error)) ?? null
+
+/**
+ * Whether the session can not be used for what others want of it, though its connection stands: of a server that another one took over
+ * from, or begun while the role was set so.
+ */
+export const isReadOnlySession = (cause: unknown): boolean => sqlState(cause) === READ_ONLY_SQL_TRANSACTION
 
 /** Whether PostgreSQL refused a statement and no more: what is FATAL ends the connection, whatever it is. */
 export const isOfStatement = (error: unknown): boolean =>
@@ -44,16 +80,19 @@ export const isOfStatement = (error: unknown): boolean =>
   !isConnectionLoss(error) &&
   !isReadOnlySession(error)
 
-export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
+export const isConflict = (cause: unknown): boolean => CONFLICTS.has(sqlState(cause))
 
-export const isLockedOut = (cause: unknown): boolean => LOCKED_OUT.has(sqlState(cause) ?? '')
+export const isLockedOut = (cause: unknown): boolean => LOCKED_OUT.has(sqlState(cause))
 
 /** PostgreSQL refused rows for what is in them or beside them (data exceptions, constraints): it refuses the same ones again, as a rule. */
-export const isOfRows = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
+export const isOfRows = (error: unknown): boolean => {
+  const state = sqlState(error) ?? ''
+  return state.startsWith(CLASSES.DATA_EXCEPTION) || state.startsWith(CLASSES.INTEGRITY_CONSTRAINT_VIOLATION)
+}
 
 export function isConnectionLoss(error: unknown): boolean {
   const state = sqlState(error)
-  if (state) return CONNECTION_LOST.test(state)
+  if (state) return state.startsWith(CLASSES.CONNECTION_EXCEPTION) || CONNECTION_LOST.has(state)
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return (
     SOCKET_LOST.has(code) ||

@@ -112,7 +112,8 @@ export const fiatBound =
   (column: string, comparison: '>=' | '<='): Filter =>
   (given, bind, _query, name) => {
     const minor = fiatFromNumber(Number(given))
-    if (minor === null) throw expected(name, 'an amount of 0 or more with at most two decimals', given)
+    if (minor === null)
+      throw expected(name, 'an amount of 0 or more with at most two decimals, such as 49.99', given)
     return `${column} ${comparison} ${bind(minor, 'bigint')}`
   }
 

@@ -1,5 +1,6 @@
 /** A page of a list, and how many match: as few rows are read for it as its room's indexes, counters and counts allow. */
 import type { AccountId } from '../core/ids.ts'
+import { divideDown, divideUp, smaller } from '../core/money.ts'
 import type { Queryable } from './database.ts'
 import {
   conditions,
@@ -104,7 +105,7 @@ export async function readPage<Row, Item>(
     ...(isBounded ? { isBounded } : {}),
     page,
     limit,
-    totalPages: Number((total + BigInt(limit) - 1n) / BigInt(limit)),
+    totalPages: Number(divideUp(total, BigInt(limit))),
   })
 
   const isDeep = skipped >= DEEP_FROM && accountId !== null
@@ -133,9 +134,8 @@ export async function readPage<Row, Item>(
   if (skipped >= total) return shown([], counted)
   if (counted.isBounded)
     return shown(await readFromFirst<Row>(reading, total, { skipped, limit, wasWalked: !isDeep }), counted)
-  const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
-  const rows = await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep })
-  return shown(rows, counted)
+  const take = smaller(total - skipped, BigInt(limit))
+  return shown(await readPlaced<Row>(reading, counted, { skipped, take, wasWalked: !isDeep }), counted)
 }
 
 /**
@@ -208,7 +208,7 @@ const walk = <Row>(
 ): Promise<Row[] | null> =>
   filtersOf(query).length > 0 ? readWithin<Row>(db, withinMs, text, values) : allRows<Row>(db, text, values)
 
-const longerFor = (skipped: bigint): number => Math.min(Number(skipped / SKIPPED_PER_MS), SKIPPED_MS_MAX)
+const longerFor = (skipped: bigint) => Math.min(Number(divideDown(skipped, SKIPPED_PER_MS)), SKIPPED_MS_MAX)
 
 /** However long it takes. */
 const walkOn: typeof walk = ({ asked: { db } }, text, values) => allRows(db, text, values)
@@ -229,7 +229,7 @@ async function readPlaced<Row>(
   const { asked, description, order } = reading
   const read = (how: Walk) => allRows<Row>(asked.db, ...statementOf(reading, part.take, how))
   const fromEnd = total - part.skipped - part.take
-  const nearer = fromEnd < part.skipped ? fromEnd : part.skipped
+  const nearer = smaller(fromEnd, part.skipped)
   const isFar = nearer >= (beginOf ? COUNTED_PLACED_FROM : PLACED_FROM)
   const fromNearer: Walk = {
     ...(fromEnd < part.skipped
@@ -248,7 +248,7 @@ async function readPlaced<Row>(
     }
     // What PostgreSQL would sort anyway is sorted by its keys alone in less time.
     if (await sortsMany(asked.db, ...walked)) return null
-    return walk<Row>(reading, ...walked, WALK_MS + Number(total / MATCHES_PER_MS))
+    return walk<Row>(reading, ...walked, WALK_MS + Number(divideDown(total, MATCHES_PER_MS)))
   }
   const near = isFar ? null : await tryToWalk()
   if (near) return near

@@ -10,7 +10,7 @@ export interface Asked {
   conditions(query: ListQuery, bind: Bind): string
 }
 
-/** No page has more rows (contract, Limits). */
+/** No page of the API has more rows. */
 export const LIMIT_MAX = 100
 /** Behind this many rows from either end, a page begins where the room's counts say: to walk so far takes as long as to ask them. Before it, where a walk was given up. */
 export const PLACED_FROM = 10_000n

@@ -18,9 +18,10 @@ import {
   versionNeeded,
 } from './applied-migrations.ts'
 import type { Database, Tx } from './database.ts'
-import { LOCK_NOT_AVAILABLE, sqlState } from './failures.ts'
+import { sqlState } from './failures.ts'
 import { grantRoles } from './grants.ts'
 import { ALIVE_MS, listRunning } from './running-roles.ts'
+import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from './sqlstate.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
@@ -68,8 +69,6 @@ async function runPermitted(db: Database, migrations: readonly Migration[]): Pro
     )
   }
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** What a migrated database is short of before the server and the signer, as users of their own, can work with it. */
 export async function openToRoles(db: Database, migrations: readonly Migration[]): Promise<void> {
@@ -179,7 +178,7 @@ async function runOnce(tx: Tx, step: readonly Migration[]): Promise<string[]> {
   return due.map(({ name }) => name)
 }
 
-/** What a contract takes away, nobody who runs may need. What ended in order is not among them, nor what is long silent. */
+/** What a migration that contracts the tables takes away, nobody who runs may need. What ended in order is not among them, nor what is long silent. */
 async function refuseBesideOlder(tx: Tx, name: string, needed: string): Promise<void> {
   if (isOlder(VERSION, needed))
     throw conflict(

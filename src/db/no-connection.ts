@@ -1,6 +1,7 @@
 /** Connections that nobody may use, or that do not come in time: nothing was sent to anybody. */
 import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
+import { CANNOT_CONNECT_NOW } from './sqlstate.ts'
 
 /** Until it is there, and again until whoever looks at it before it is used has an answer. */
 export const CONNECT_MS_MAX = 10_000
@@ -32,8 +33,6 @@ const verdicts = new WeakSet<Error>()
 
 const NOT_HAD =
   /timeout exceeded when trying to connect|terminated due to connection timeout|establishing an SSL connection|after calling end on the pool/i
-/** PostgreSQL lets nobody in while it starts or stops. */
-const CANNOT_CONNECT_NOW = '57P03'
 
 /** None was free, none could be made, or none in time: nothing was sent. */
 export function isOfNoConnection(error: unknown): boolean {
@@ -41,6 +40,7 @@ export function isOfNoConnection(error: unknown): boolean {
   if (error instanceof FellSilent) return true
   if (!(error instanceof Error)) return false
   const syscall = 'syscall' in error ? error.syscall : null
+  // It lets nobody in while it starts or stops.
   const isRefused = 'severity' in error && 'code' in error && error.code === CANNOT_CONNECT_NOW
   return isRefused || syscall === 'connect' || syscall === 'getaddrinfo' || NOT_HAD.test(error.message)
 }

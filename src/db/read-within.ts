@@ -2,9 +2,7 @@
 import type { Database, Queryable, Tx } from './database.ts'
 import { sqlState } from './failures.ts'
 import { allRows } from './rows.ts'
-
-/** PostgreSQL ended the statement, for its time was up. */
-const CANCELLED = '57014'
+import { QUERY_CANCELED } from './sqlstate.ts'
 
 /**
  * The rows that a statement finds within the time; null when it needs longer. A transaction that it is part of goes on: nothing else of it
@@ -38,7 +36,7 @@ async function orNull<Row>(read: () => Promise<Row[]>): Promise<Row[] | null> {
   try {
     return await read()
   } catch (cause) {
-    if (sqlState(cause) === CANCELLED) return null
+    if (sqlState(cause) === QUERY_CANCELED) return null
     throw cause
   }
 }
@@ -52,7 +50,7 @@ async function leave(tx: Tx): Promise<void> {
       await tx.query('rollback to savepoint within; release savepoint within')
       return
     } catch (cause) {
-      if (sqlState(cause) !== CANCELLED || attempt >= TRIES) throw cause
+      if (sqlState(cause) !== QUERY_CANCELED || attempt >= TRIES) throw cause
     }
   }
 }

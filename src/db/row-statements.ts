@@ -76,7 +76,7 @@ function asJson<Column extends string>(columns: readonly Column[], row: InputRow
 export interface RowCarrier {
   run(statement: RowStatement<string>, rows: readonly InputRow<string>[]): Promise<unknown[]>
   /** A read whose answer is the same for all that ask at this moment. */
-  share?(key: string, read: () => Promise<unknown>): Promise<unknown>
+  share?<Answer>(read: unknown, args: readonly unknown[], start: () => Promise<Answer>): Promise<Answer>
 }
 
 /** Where a transaction names its carrier. */

@@ -7,11 +7,12 @@ import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Log } from '../core/log.ts'
+import { smaller } from '../core/money.ts'
 import { SECOND_MS } from '../core/time.ts'
 import { VERSION } from '../core/version.ts'
 import { hasTable } from './applied-migrations.ts'
 import type { Queryable } from './database.ts'
-import { sqlState } from './failures.ts'
+import { whyNotWritten } from './failures.ts'
 
 export const RUNNING_ROLES = ['api', 'worker', 'watcher', 'signer'] as const
 export type RunningRole = (typeof RUNNING_ROLES)[number]
@@ -91,7 +92,7 @@ export async function listRoles(db: Queryable): Promise<RoleState[]> {
       running: alive.length,
       seenAgeMs: all[0] ? Math.max(0, Math.round(all[0].ageMs)) : null,
       loopLagMs: Math.max(0, ...alive.map((row) => row.loopLagMs)),
-      diskFreeBytes: disks.length === 0 ? null : disks.reduce((least, each) => (each < least ? each : least)),
+      diskFreeBytes: disks.length === 0 ? null : disks.reduce(smaller),
       concerns: [...new Set(alive.flatMap((row) => row.concerns.map((what) => `${row.host}: ${what}`)))],
       versions: [...new Set(alive.map((row) => row.version))].sort(),
     }
@@ -173,7 +174,8 @@ export async function startBeating(options: {
       if (problem !== null) log.info({}, 'PostgreSQL can write again')
       problem = null
     } catch (error) {
-      const found = whyNotWritten(error)
+      const why = whyNotWritten(error)
+      const found = why === null ? null : `PostgreSQL ${why}: nothing can be written`
       if (found !== null && found !== problem) log.warn({ err: error }, found)
       problem = found
     }
@@ -208,17 +210,3 @@ const diskConcerns = (folder: string, free: bigint | null): string[] =>
   free !== null && free < BigInt(DISK_FREE_BYTES_MIN)
     ? [`${Math.floor(Number(free) / 1_000_000)} MB are free for ${folder}; make room before writes fail`]
     : []
-
-/** What keeps PostgreSQL from writing, and only that: one that does not answer is seen by whoever asks it. */
-export function whyNotWritten(error: unknown): string | null {
-  switch (sqlState(error)) {
-    case '53100':
-      return 'the disk of PostgreSQL is full: nothing can be written until there is room on it'
-    case '58030':
-      return 'the disk of PostgreSQL fails: nothing can be written'
-    case '25006':
-      return 'PostgreSQL takes no writes: it is a replica, or set to read only'
-    default:
-      return null
-  }
-}

@@ -565,6 +565,7 @@ create table fee_rates (
   chain text not null,
   rate numeric(78,0) not null,
   priority_rate numeric(78,0) not null,
+  fork text,
   seen_at timestamp with time zone not null,
   constraint fee_rates_priority_rate_check CHECK ((priority_rate >= (0)::numeric)),
   constraint fee_rates_rate_check CHECK ((rate > (0)::numeric)),

@@ -7,6 +7,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { onConnection } from './on-connection.ts'
+import {
+  DUPLICATE_PREPARED_STATEMENT,
+  FEATURE_NOT_SUPPORTED,
+  INVALID_SQL_STATEMENT_NAME,
+} from './sqlstate.ts'
 
 export interface StatementNames {
   /** How a text is sent under a name; undefined while names are not known to hold, or known not to. */
@@ -21,7 +26,11 @@ export interface NamedStatement {
 }
 
 /** The connection does not know the name, knows another text by it, or knows it with columns that a migration changed. */
-const NAME_TROUBLE = new Set(['26000', '42P05', '0A000'])
+const NAME_TROUBLE = new Set<string | null>([
+  INVALID_SQL_STATEMENT_NAME,
+  DUPLICATE_PREPARED_STATEMENT,
+  FEATURE_NOT_SUPPORTED,
+])
 /** So long statements go without names after the first trouble; twice as long after each further one. */
 const PAUSE_MS = 60_000
 
@@ -47,7 +56,7 @@ export function openStatementNames(pool: pg.Pool): StatementNames {
       return statement
     },
     forgetsAfter(sqlState) {
-      if (!NAME_TROUBLE.has(sqlState ?? '')) return false
+      if (!NAME_TROUBLE.has(sqlState)) return false
       // What was sent under a name before is late with its error.
       if (state !== 'hold') return troubles > 0
       state = 'unknown'

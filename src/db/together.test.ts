@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import type { Tx } from './database.ts'
+import type { Queryable, Tx } from './database.ts'
 import { overRows } from './row-statements.ts'
-import { doFirst, doLast, readShared, runRows, together } from './together.ts'
+import { doFirst, doLast, runRows, sharedRead, together } from './together.ts'
 
 const alone = () => null
 
@@ -82,15 +82,31 @@ test('what is the same for all is read once, and read again when it is asked for
   const db = await testDatabase()
   await db.transaction(async (plain) => {
     const { tx, texts } = counting(plain)
-    const read = (one: Tx) =>
-      readShared(
-        one,
-        'time',
-        async () => (await one.query<{ t: Date }>('select clock_timestamp() as t')).rows[0]?.t,
-      )
+    const read = sharedRead(
+      async (one) => (await one.query<{ t: Date }>('select clock_timestamp() as t')).rows[0]?.t,
+    )
     const seen = await together(tx, [1, 2, 3], alone, async (one) => [await read(one), await read(one)])
     assert.equal(texts.length, 2)
     assert.equal(new Set(seen.map((pair) => String(pair[0]?.getTime()))).size, 1)
+  })
+})
+
+test('what is shared is told apart by what reads it and by all that it is asked with', async () => {
+  const db = await testDatabase()
+  await db.transaction(async (plain) => {
+    const { tx, texts } = counting(plain)
+    const ask = async <Answer>(one: Queryable, given: string, tail: string): Promise<Answer | undefined> =>
+      (await one.query<{ v: Answer }>(`select $1::text${tail} as v`, [given])).rows[0]?.v
+    const word = sharedRead((one, given: string) => ask<string>(one, given, ''))
+    const long = sharedRead((one, given: string, than: number) => ask<boolean>(one, given, ` > '${than}'`))
+    const answers = await together(tx, [1, 2], alone, (one) =>
+      Promise.all([word(one, 'a'), word(one, 'b'), long(one, 'a', 1), long(one, 'a', 2)]),
+    )
+    assert.deepEqual(answers, [
+      ['a', 'b', true, true],
+      ['a', 'b', true, true],
+    ])
+    assert.equal(texts.length, 4)
   })
 })
 

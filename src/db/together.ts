@@ -38,10 +38,20 @@ export async function runRows<Answer, Column extends string = string>(
   return (carrier ? carrier.run(statement, rows) : send(db, statement, rows)) as Promise<Answer[]>
 }
 
-/** A read whose answer is the same for all that ask at this moment. */
-export function readShared<Answer>(db: Queryable, key: string, read: () => Promise<Answer>): Promise<Answer> {
-  const share = (db as Carried)[CARRIER]?.share
-  return share ? (share(key, read) as Promise<Answer>) : read()
+/**
+ * A read whose answer is the same for all that ask with the same arguments at this moment: stories that run together share it.
+ *
+ * @param read - Its arguments beside the connection are told apart by their identity: names and numbers, or what lives as long
+ *   as the process.
+ */
+export function sharedRead<Args extends readonly unknown[], Answer>(
+  read: (db: Queryable, ...args: Args) => Promise<Answer>,
+): (db: Queryable, ...args: Args) => Promise<Answer> {
+  return (db, ...args) => {
+    const share = (db as Carried)[CARRIER]?.share
+    const start = () => read(db, ...args)
+    return share ? share(read, args, start) : start()
+  }
 }
 
 /**
@@ -101,6 +111,11 @@ export async function together<Item, Result>(
   return results
 }
 
+interface SharedRead {
+  readonly args: readonly unknown[]
+  readonly answer: Promise<unknown>
+}
+
 /** A connection works on one statement at a time. */
 function inTurn(tx: Tx): Tx {
   let last: Promise<unknown> = Promise.resolve()
@@ -118,7 +133,7 @@ function openTogether(tx: Tx) {
   let waiting = new Map<RowStatement<string>, Waiting[]>()
   const kept = new Map<LastWork<unknown>, unknown[]>()
   let doing: Promise<void> = Promise.resolve()
-  const shared = new Map<string, Promise<unknown>>()
+  const reads = new Map<unknown, SharedRead[]>()
 
   const sendAll = () => {
     const statements = waiting
@@ -156,10 +171,16 @@ function openTogether(tx: Tx) {
         waiting.set(statement, stories)
         stories.push({ rows, answered, failed })
       }),
-    share(key, read) {
-      const running = shared.get(key) ?? read().finally(() => shared.delete(key))
-      shared.set(key, running)
-      return running
+    share<Answer>(read: unknown, args: readonly unknown[], start: () => Promise<Answer>) {
+      const running = reads.get(read) ?? []
+      reads.set(read, running)
+      const same = running.find((each) => each.args.every((arg, index) => Object.is(arg, args[index])))
+      // Answers of one read have its type.
+      if (same) return same.answer as Promise<Answer>
+      const answer = start().finally(() => running.splice(running.indexOf(one), 1))
+      const one = { args, answer }
+      running.push(one)
+      return answer
     },
     keep(work, item) {
       const items = kept.get(work) ?? []

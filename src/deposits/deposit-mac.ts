@@ -1,5 +1,6 @@
 /** What the chain showed, and for whom it was recorded: a MAC keeps it as the watcher wrote it. */
 import { TamperedRow } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Deposit } from './deposit.ts'
 
@@ -47,10 +48,10 @@ export function requireAuthenticDeposit(
 ): void {
   if (!secrets.isMac(deposit.mac, PURPOSE, depositMacParts(deposit)))
     throw new TamperedRow(
-      `deposit ${deposit.id} is not as it was recorded: its row in deposits was tampered with`,
+      `deposit ${showId('dep', deposit.id)} is not as it was recorded: its row in deposits was tampered with`,
     )
   if (deposit.address !== address)
     throw new TamperedRow(
-      `deposit ${deposit.id} was paid to ${deposit.address}, and payment ${deposit.paymentId} was given ${address}: a row in addresses was tampered with`,
+      `deposit ${showId('dep', deposit.id)} was paid to ${deposit.address}, and payment ${showId('pay', deposit.paymentId)} was given ${address}: a row in addresses was tampered with`,
     )
 }

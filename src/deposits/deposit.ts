@@ -2,9 +2,6 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, DepositId, PaymentId } from '../core/ids.ts'
 
-/** Output index of ether that contracts sent (see the chain port). */
-export const SENT_BY_CONTRACT = -2
-
 export const DEPOSIT_STATUSES = ['seen', 'confirmed', 'replaced', 'reorganised', 'dropped'] as const
 export type DepositStatus = (typeof DEPOSIT_STATUSES)[number]
 

@@ -1,5 +1,6 @@
 /** Deposits as rows: recorded when the chain shows them, moved when it changes its mind, never deleted. */
 import type { ChainName } from '../core/assets.ts'
+import { SENT_BY_CONTRACT } from '../core/ether-outputs.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
@@ -97,7 +98,7 @@ export async function markRenamedByBlock(
 ): Promise<void> {
   await tx.query(
     `update deposits set status = 'replaced', replaced_by = $3
-     where chain = $1 and address = $2 and output_index = -2 and tx_key <> $3 and block_height is null and status = 'reorganised'`,
+     where chain = $1 and address = $2 and output_index = ${SENT_BY_CONTRACT} and tx_key <> $3 and block_height is null and status = 'reorganised'`,
     [chain, address, txKey],
   )
 }

@@ -1,8 +1,9 @@
 /** What the chain shows becomes deposits: seen first, or seen again elsewhere. */
 import type { ChainName } from '../core/assets.ts'
+import { SENT_BY_CONTRACT } from '../core/ether-outputs.ts'
 import { newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { type Deposit, SENT_BY_CONTRACT } from './deposit.ts'
+import type { Deposit } from './deposit.ts'
 import type { PaymentKey } from './deposits.sql.ts'
 import { presentSql } from './received.ts'
 
@@ -36,9 +37,10 @@ export interface Sighting
  * under its old name, as a swap does. That is another deposit, and replaces the old one. Of one that is shown, the place decides:
  * who changed its row is told by its MAC.
  *
- * A transaction that spends what a deposit of the same payment spends is that deposit with another fee or sum; ether of contracts
- * that a reorganisation named anew is the deposit of before. Either was seen when that one was, and so is in time when that one
- * was. To be called when what the transactions spend, and which names are replaced, is recorded.
+ * A transaction that spends what a deposit of the same payment spends, and pays no more, is that deposit with another fee; ether of
+ * contracts that a reorganisation named anew is the deposit of before. Either was seen when that one was, and so is in time when that
+ * one was. One that pays more was not seen before: a crumb in time would keep the quote for whoever waits where the rate goes. To be
+ * called when what the transactions spend, and which names are replaced, is recorded.
  *
  * What is seen after the window is late. So is all that is shown of a payment that is over, whatever the clocks of miners say: its
  * merchant was told so. Whether it is over is read here, under the lock that the foreign key of deposits takes in any case, so
@@ -90,6 +92,7 @@ export async function recordSightings(
          join deposits d on d.chain = $1 and d.tx_key = other.tx_key
          where own.chain = $1 and own.tx_key = s.tx_key
            and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
+           and d.amount_atoms >= s.amount_atoms
        ) bumped on not s.is_over left join lateral (
          select min(d.seen_at) as seen_at from deposits d
          where s.output_index = ${SENT_BY_CONTRACT} and d.account_id = s.account_id and d.payment_id = s.payment_id and d.chain = $1

@@ -6,6 +6,7 @@
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import type { EventType } from './event.ts'
 
 /** How long a claimed delivery belongs to its worker. An exchange takes a quarter of it at most. */
 const LEASE_SECONDS = 60
@@ -38,6 +39,7 @@ export interface ClaimedDelivery {
   readonly id: DeliveryId
   readonly endpointId: WebhookEndpointId
   readonly eventId: EventId
+  readonly type: EventType
   /** What the event is about: `payment:<uuid>`. */
   readonly subject: string
   readonly body: string
@@ -131,7 +133,7 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
        and w.account_id = d.account_id and w.id = d.endpoint_id
        and e.account_id = d.account_id and e.id = d.event_id
      returning d.status, d.account_id as "accountId", d.id, d.endpoint_id as "endpointId", d.event_id as "eventId",
-       split_part(e.cause, ':', 1) || ':' || split_part(e.cause, ':', 2) as subject, e.body,
+       split_part(e.cause, ':', 1) || ':' || split_part(e.cause, ':', 2) as subject, e.type, e.body,
        d.attempts - d.attempts_before as attempts, d.leased_until as "leasedUntil", w.url,
        w.secret_sealed as "secretSealed",
        case when w.previous_secret_until > now() then w.previous_secret_sealed end as "previousSecretSealed",

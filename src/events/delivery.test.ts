@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { ATTEMPTS_MAX, judge, type Outcome } from './delivery.ts'
+import { judge, type Outcome } from './delivery.ts'
 
 const now = new Date('2026-03-01T12:00:00Z')
 const answered = (status: number, retryAfter: string | null = null): Outcome => ({
@@ -39,7 +39,7 @@ test('attempts follow the schedule, and the tenth failure is the last', () => {
     const verdict = judge(unanswered, attempt, 0.5, now)
     if (verdict.kind !== 'retry') {
       assert.deepEqual(verdict, { kind: 'failed' })
-      assert.equal(attempt, ATTEMPTS_MAX)
+      assert.equal(attempt, 10)
       break
     }
     waits.push(verdict.delayMs / 1_000)
@@ -87,7 +87,7 @@ test('no answer header can break the schedule', () => {
       fc.integer({ min: 1, max: 10 }),
       (header, status, n) => {
         const verdict = judge(answered(status, header), n, 0.5, now)
-        const isOver = status === 410 || (status >= 200 && status <= 299) || n === ATTEMPTS_MAX
+        const isOver = status === 410 || (status >= 200 && status <= 299) || n === 10
         assert.equal(verdict.kind === 'retry', !isOver)
         if (verdict.kind === 'retry')
           assert.ok(verdict.delayMs >= 4_000 && verdict.delayMs <= 1.2 * 86_400_000)

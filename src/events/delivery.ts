@@ -38,7 +38,6 @@ const DELAYS_MS: readonly number[] = [
   20 * HOUR_MS,
   24 * HOUR_MS,
 ]
-export const ATTEMPTS_MAX = DELAYS_MS.length + 1
 
 /** Each wait varies by this share in both directions, so that what failed together does not return together. */
 const JITTER = 0.2

@@ -1,4 +1,4 @@
-/** The events a merchant can subscribe to (contract, Events; `payout.failed` is ours), and how a flow announces one. */
+/** The events a merchant can subscribe to (`payout.failed` is an addition to the contract), and how a flow announces one. */
 import type { AccountId } from '../core/ids.ts'
 
 export const EVENT_TYPES = [

@@ -3,6 +3,7 @@ import { attempt } from '../db/attempt.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { sqlState } from '../db/failures.ts'
 import { countRows } from '../db/rows.ts'
+import { FOREIGN_KEY_VIOLATION } from '../db/sqlstate.ts'
 
 /**
  * Removes old events with their deliveries and attempts, except those with a delivery still waiting.
@@ -15,11 +16,9 @@ export async function pruneEvents(tx: Tx, days: number, limit: number): Promise<
     removed = await countRows(tx, PRUNE, [days, limit])
   })
   // A delivery was asked for again in this moment: its event stays, and all others go the next time.
-  if (error !== null && sqlState(error) !== STILL_REFERENCED) throw error
+  if (error !== null && sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error
   return removed
 }
-
-const STILL_REFERENCED = '23503'
 
 /**
  * By their places: looked for by their keys, all deliveries would be walked through where PostgreSQL has not counted them. Where it

@@ -1,5 +1,6 @@
 /** Which URLs may be registered as webhook endpoints. What a name resolves to is checked when it is connected to. */
 import { isIP } from 'node:net'
+import { parseAbsoluteUrl } from '../core/absolute-url.ts'
 import { invalidField } from '../core/errors.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -18,7 +19,7 @@ export interface WebhookUrlPolicy {
  *   `url_not_public`.
  */
 export function parseWebhookUrl(text: string, policy: WebhookUrlPolicy): string {
-  const url = text.length <= WEBHOOK_URL_LENGTH_MAX && !SPACE_OR_CONTROL.test(text) ? URL.parse(text) : null
+  const url = parseAbsoluteUrl(text, WEBHOOK_URL_LENGTH_MAX)
   if (!url) {
     throw invalidField(
       'url',
@@ -49,9 +50,6 @@ export function parseWebhookUrl(text: string, policy: WebhookUrlPolicy): string 
   }
   return text
 }
-
-/** URL parsers silently drop these. */
-const SPACE_OR_CONTROL = /[\s\p{Cc}]/u
 
 /** The host without the brackets around an IPv6 address. URL has already brought every notation to one form. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')

@@ -14,14 +14,14 @@ import { lookupOf, type SimulatedChainName } from '../chains/simulated/network.t
 import { BLOCKS_KEPT, chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
 import { ASSET_FACTS, isSimulated, type Network } from '../core/assets.ts'
 import { conflict, forbidden, invalidField, invariant, unavailable } from '../core/errors.ts'
-import type { PaymentId } from '../core/ids.ts'
+import { type PaymentId, showId } from '../core/ids.ts'
 import { parseDecimal, pow10 } from '../core/money.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { endWindow } from '../payments/end-window.sql.ts'
 import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
-import { SIMULATED_FAILURE, type Withdrawal } from '../withdrawals/withdrawal.ts'
+import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { markRefused } from '../withdrawals/withdrawals.sql.ts'
 
 /** Blocks mined by one request. */
@@ -201,7 +201,7 @@ export async function failInSandbox(
   withdrawal: Pick<Withdrawal, 'accountId' | 'id'>,
 ): Promise<void> {
   requireTestAccount(account)
-  await markRefused(tx, withdrawal, SIMULATED_FAILURE)
+  await markRefused(tx, withdrawal, 'sandbox')
 }
 
 /** Twenty bytes of ones: a witness program, or an address of Ethereum, that nobody has. */
@@ -214,7 +214,7 @@ export async function failWhereAsked(
   { accountId, id, chain, destination }: Pick<Withdrawal, 'accountId' | 'id' | 'chain' | 'destination'>,
 ): Promise<void> {
   if (account.mode !== 'test') return
-  invariant(isSimulated(chain), `withdrawal ${id} of a test account is on ${chain}`)
+  invariant(isSimulated(chain), `withdrawal ${showId('wd', id)} of a test account is on ${chain}`)
   if (FAILING.equals(lookupOf(chain, destination)?.subarray(-FAILING.length) ?? Buffer.alloc(0)))
     await failInSandbox(tx, account, { accountId, id })
 }
@@ -272,7 +272,10 @@ async function testPaymentOf(
   requireTestAccount(account)
   const payment = await findPayment(tx, account.id, id)
   if (!payment) throw paymentNotFound()
-  invariant(isSimulated(payment.chain), `payment ${id} of a test account is on ${payment.chain}`)
+  invariant(
+    isSimulated(payment.chain),
+    `payment ${showId('pay', id)} of a test account is on ${payment.chain}`,
+  )
   return { payment, chain: payment.chain }
 }
 

@@ -8,6 +8,7 @@ import {
   fastify,
 } from 'fastify'
 import type { ChainName } from '../core/assets.ts'
+import { invalid } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isThisMachine, networksAround, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -81,8 +82,8 @@ export interface AppOptions {
   readonly hosted?: HostedPagesOptions
 }
 
-/** More than any list has filters; each name beyond would cost as much as a whole request, and there is room for thousands. */
-const QUERY_KEYS_MAX = 100
+/** More than any list has filters, and what stands behind them would not be read; each name beyond would cost as much as a whole request, and there is room for thousands. */
+const QUERY_PARTS_MAX = 100
 const PATH_LENGTH_MAX = 500
 const BODY_BYTES_MAX = 64 * 1024
 /** Far above what any list takes, and far below what its caller waits for. */
@@ -101,6 +102,16 @@ function withoutEmail(filter: string): string {
   const [written = '', ...value] = filter.split('=')
   const [name = ''] = new URLSearchParams(written).keys()
   return value.length > 0 && /email/i.test(name) ? `${written}=…` : filter
+}
+
+/** @throws {Refusal} `invalid`, `invalid_request`. */
+function requireShortQuery(url: string): void {
+  const parts = url.split('&').length
+  if (parts > QUERY_PARTS_MAX)
+    throw invalid(
+      'invalid_request',
+      `the query has ${parts} parts, of which only ${QUERY_PARTS_MAX} are read; leave out those that say nothing`,
+    )
 }
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
@@ -128,6 +139,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
     if (stopped) throw wentBack(stopped)
   })
+  app.addHook('preValidation', async ({ url }) => requireShortQuery(url))
   logRequests(app, gateway, requestLog)
   if (gateway.traces) traceRequests(app, gateway.traces)
   readJsonBodies(app)
@@ -183,7 +195,7 @@ function openApp(
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: 1_000,
-      querystringParser: (text) => parse(text, '&', '=', { maxKeys: QUERY_KEYS_MAX }),
+      querystringParser: (text) => parse(text, '&', '=', { maxKeys: QUERY_PARTS_MAX }),
     },
     schemaController: { compilersFactory: COMPILED_LATE },
     ajv: {

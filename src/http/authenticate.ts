@@ -9,6 +9,7 @@ import type { Log } from '../core/log.ts'
 import { type Networks, readNetworks } from '../core/networks.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable } from '../db/database.ts'
+import { isRepeated, type SentHeaders } from './sent-once.ts'
 
 export interface Caller {
   readonly account: Account
@@ -20,11 +21,6 @@ export interface Caller {
   readonly expiresAt: Date | null
   /** Where requests with the key may come from; null for anywhere. */
   readonly networks: Networks | null
-}
-
-export interface KeyHeaders {
-  readonly 'x-api-key'?: string | string[] | undefined
-  readonly authorization?: string | undefined
 }
 
 /** How long a process may go on believing a key it has looked up: a revoked key stops everywhere within this. */
@@ -39,12 +35,13 @@ const USES_MS = 60_000
 /**
  * The key a request carries, unread; null when it carries none.
  *
- * @throws {Refusal} `unauthenticated` when the header is not of the form, or both headers name different keys.
+ * @throws {Refusal} `unauthenticated` when the header is not of the form, was sent twice, or both headers name different keys.
  */
-export function presentedKey(headers: KeyHeaders): string | null {
-  const own = headers['x-api-key']
-  if (Array.isArray(own)) throw malformed('the header X-API-Key was sent more than once')
-  const bearer = headers.authorization
+export function presentedKey(request: SentHeaders): string | null {
+  const own = request.headers['x-api-key']?.toString()
+  const bearer = request.headers.authorization
+  for (const name of ['X-API-Key', 'Authorization'])
+    if (isRepeated(request, name.toLowerCase())) throw malformed(`the header ${name} was sent more than once`)
   const match = bearer === undefined ? null : /^bearer +(\S+) *$/i.exec(bearer)
   if (bearer !== undefined && !match) {
     throw malformed('the header Authorization must read "Bearer " and an API key')
@@ -95,10 +92,13 @@ export function openAuthenticator(db: Queryable, log: Log): Authenticator {
       throw unauthenticated('revoked_api_key', 'the API key was revoked; use another one')
     }
     const account = await findAccount(db, found.accountId)
-    invariant(account, `the API key ${found.keyId} belongs to no account`)
+    invariant(account, `the API key ${showId('key', found.keyId)} belongs to no account`)
     const { keyId, name: keyName, madeBy, scopes, expiresAt, allowedNetworks } = found
     const networks = allowedNetworks.length === 0 ? null : readNetworks(allowedNetworks)
-    invariant(networks || allowedNetworks.length === 0, `the API key ${keyId} is bound to what is no network`)
+    invariant(
+      networks || allowedNetworks.length === 0,
+      `the API key ${showId('key', keyId)} is bound to what is no network`,
+    )
     return { account, keyId, keyName, madeBy, scopes, expiresAt, networks }
   }
 

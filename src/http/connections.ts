@@ -18,6 +18,7 @@ import type { AddressLimit } from './address-limit.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
+import { hasItsHost } from './sent-once.ts'
 import { answerToUnreadable, refuseUnreadable } from './unreadable.ts'
 
 type Exchange = Parameters<RequestListener>
@@ -125,6 +126,8 @@ export function createLimitedServer(
     refuseUnreadable(code, socket, headers)
   })
   server.maxConnections = limits.connections
+  // Node would leave out the headers behind so many; those of 16 kB are few enough.
+  server.maxHeadersCount = 0
   countConnections(server, door, limits, open)
   const sweep = setInterval(() => cutUnread(open, limits.unreadMs), Math.min(limits.unreadMs, 5_000))
   sweep.unref()
@@ -235,8 +238,7 @@ function inTurn(
     if (waitSeconds > 0) {
       refuse(response, headers, waitSeconds)
       endSilent(connection)
-    } else if (request.headers.host === undefined && request.httpVersion === '1.1')
-      connection.socket.end(answerToUnreadable('NO_HOST', headers))
+    } else if (!hasItsHost(request)) connection.socket.end(answerToUnreadable('NO_HOST', headers))
     else handle(request, response)
   }
   const next = (connection: Connection) => {

@@ -6,7 +6,17 @@ import {
   Refusal,
   type RefusalKind,
 } from '../core/errors.ts'
-import { sqlState, Unreachable } from '../db/failures.ts'
+import { sqlState, Unreachable, whyNotWritten } from '../db/failures.ts'
+import {
+  CONFIGURATION_LIMIT_EXCEEDED,
+  DEADLOCK_DETECTED,
+  INSUFFICIENT_RESOURCES,
+  LOCK_NOT_AVAILABLE,
+  OUT_OF_MEMORY,
+  QUERY_CANCELED,
+  SERIALIZATION_FAILURE,
+  TOO_MANY_CONNECTIONS,
+} from '../db/sqlstate.ts'
 import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
 
 const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
@@ -35,6 +45,11 @@ export class RateLimited extends Error {
     super(message)
     this.retryAfterSeconds = retryAfterSeconds
   }
+}
+
+/** A body that says of itself what Beck does not read. */
+export class UnsupportedBody extends Error {
+  override readonly name = 'UnsupportedBody'
 }
 
 export interface Answer {
@@ -85,33 +100,25 @@ const isUnreadable = (error: Error & { code: unknown }): boolean =>
 /** What is away comes back by itself, and mostly nobody knows when: often enough to be quick, too seldom to be a burden. */
 const UNAVAILABLE_RETRY_SECONDS = 5
 
-/**
- * What PostgreSQL says when it is too busy for one more: lock not available, cancelled, conflicts five times over; when its
- * disk or its memory is full, its disk fails, or it may only read for now.
- */
-const BUSY = [
-  '55P03',
-  '57014',
-  '40001',
-  '40P01',
-  '53000',
-  '53100',
-  '53200',
-  '53300',
-  '53400',
-  '58030',
-  '25006',
-]
+/** What PostgreSQL says when it is too busy for one more: conflicts five times over, its memory full. */
+const BUSY = new Set<string | null>([
+  LOCK_NOT_AVAILABLE,
+  QUERY_CANCELED,
+  SERIALIZATION_FAILURE,
+  DEADLOCK_DETECTED,
+  INSUFFICIENT_RESOURCES,
+  OUT_OF_MEMORY,
+  TOO_MANY_CONNECTIONS,
+  CONFIGURATION_LIMIT_EXCEEDED,
+])
 
 /** What a caller may know of it: that it is not his request, and that the same one may be sent again. */
 function whatIsAway(error: unknown): string {
   const again = 'try again shortly, with the same Idempotency-Key'
   if (error instanceof Unreachable)
     return `the database behind this API does not answer, as while it starts again; ${again}`
-  if (sqlState(error) === '53100')
-    return `the database behind this API has no room on its disk, so nothing can be written; ${again}`
-  if (sqlState(error) === '25006')
-    return `the database behind this API takes no writes for now, as while another takes over; ${again}`
+  const why = whyNotWritten(error)
+  if (why !== null) return `the database behind this API ${why}: nothing can be written; ${again}`
   if (sqlState(error) !== null) return `the database behind this API is too busy for this request; ${again}`
   return 'something Beck depends on did not answer; try again shortly'
 }
@@ -135,11 +142,12 @@ export function answerTo(error: unknown): Answer {
       retryAfterSeconds: error.retryAfterSeconds,
     }
   }
+  if (error instanceof UnsupportedBody) return answer(415, 'unsupported_media_type', error.message)
   // No `Retry-After`: a client that obeys it would ask for the same thing twice.
   if (error instanceof OutcomeUnknown)
     return { ...answer(503, 'temporarily_unavailable', MAY_BE_DONE), logged: true }
   if (error instanceof ClientGone) return answer(503, 'temporarily_unavailable', error.message)
-  if (error instanceof OutsideFailure || BUSY.includes(sqlState(error) ?? '')) {
+  if (error instanceof OutsideFailure || BUSY.has(sqlState(error)) || whyNotWritten(error) !== null) {
     return {
       ...answer(503, 'temporarily_unavailable', whatIsAway(error)),
       retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS,

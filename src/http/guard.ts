@@ -33,7 +33,7 @@ export function guardRoutes(
 
   const authenticate = async (request: FastifyRequest): Promise<Caller> => {
     try {
-      const key = presentedKey(request.headers)
+      const key = presentedKey(request.raw)
       if (key !== null) {
         const waitSeconds = failures.waitOf(hostOf(request.ip))
         if (waitSeconds > 0 && !(await authenticator.exists(key))) throw tooManyWrong(waitSeconds)

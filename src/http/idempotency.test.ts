@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { call, testApp, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
+import { IDEMPOTENCY_KEYS } from '../../test/idempotency-keys.ts'
 import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
+import { readIdempotencyKey } from './idempotency.ts'
 import { write } from './route.ts'
 import { Fields } from './schemas.ts'
 import { Type } from './type.ts'
@@ -190,4 +192,13 @@ test('a key that is empty, too long or not one line of ASCII is refused', async 
     assert.deepEqual([answer.status, answer.error.reason], [400, 'invalid_idempotency_key'])
   }
   assert.equal((await post('/planned', 'x'.repeat(255))).status, 200)
+})
+
+test('the clients send no key that Beck refuses, and refuse none that it takes', () => {
+  for (const [key, isTaken] of IDEMPOTENCY_KEYS) {
+    const read = () =>
+      readIdempotencyKey({ headers: { 'idempotency-key': key }, rawHeaders: ['Idempotency-Key', key] })
+    if (isTaken) assert.equal(read(), key)
+    else assert.throws(read, { reason: 'invalid_idempotency_key' }, JSON.stringify(key))
+  }
 })

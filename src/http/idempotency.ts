@@ -22,6 +22,7 @@ import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import { isOfHeldLock } from '../db/failures.ts'
+import { isRepeated, type SentHeaders } from './sent-once.ts'
 
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
@@ -47,10 +48,15 @@ export interface KeyedRequest {
 }
 
 /** @throws {Refusal} `invalid` when the header is empty, too long, not printable ASCII, or sent twice. */
-export function readIdempotencyKey(header: string | string[] | undefined): string | null {
+export function readIdempotencyKey(request: SentHeaders): string | null {
+  const header = request.headers['idempotency-key']?.toString()
   if (header === undefined) return null
-  if (Array.isArray(header) || !/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(header)) {
-    throw invalidField('Idempotency-Key', 'invalid_idempotency_key', 'must be one line of printable ASCII')
+  if (isRepeated(request, 'idempotency-key') || !/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(header)) {
+    throw invalidField(
+      'Idempotency-Key',
+      'invalid_idempotency_key',
+      'must be sent once, as one line of printable ASCII',
+    )
   }
   if (header.length > KEY_LENGTH_MAX) {
     throw invalidField(

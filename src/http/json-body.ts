@@ -1,5 +1,7 @@
 /** Reads a request body: strict UTF-8, strict JSON, and only text that PostgreSQL can hold. */
 import { type FieldProblem, invalid } from '../core/errors.ts'
+import { UnsupportedBody } from './errors.ts'
+import { isRepeated, type SentHeaders } from './sent-once.ts'
 
 /** Deeper nesting is nobody's data, and would cost everything that walks it recursively its stack. */
 const DEPTH_MAX = 32
@@ -13,6 +15,35 @@ export interface JsonBody {
   readonly text: string
   readonly value: unknown
 }
+
+/**
+ * What a request says of its body, where Fastify would not look. Of a body that is not there nothing is asked.
+ *
+ * @throws {UnsupportedBody}
+ */
+export function requireJsonHeaders(request: SentHeaders): void {
+  const { headers } = request
+  if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') {
+    delete headers['content-type']
+    return
+  }
+  if (isRepeated(request, 'content-type'))
+    throw new UnsupportedBody(
+      'the header Content-Type was sent more than once; send it once, as application/json',
+    )
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity')
+    throw new UnsupportedBody(
+      `the body is said to be encoded as ${encoding.slice(0, 100)}; send it as it is, without the header Content-Encoding`,
+    )
+  for (const [, charset = ''] of (headers['content-type'] ?? '').matchAll(CHARSET))
+    if (!/^utf-?8$/i.test(charset))
+      throw new UnsupportedBody(
+        `the body is said to be in ${charset.slice(0, 100)}; send it in UTF-8, with the header Content-Type: application/json`,
+      )
+}
+
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi
 
 /** @throws {Refusal} `invalid`: `malformed_json`, `nested_too_deep`, `too_many_values` or `invalid_text`. */
 export function readJsonBody(bytes: Uint8Array): JsonBody {

@@ -7,6 +7,7 @@ import { isIPv6 } from 'node:net'
 import type { Log } from '../core/log.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { portOf, portRefusal } from './port.ts'
+import { hasItsHost } from './sent-once.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 export interface MonitorAddress {
@@ -34,8 +35,7 @@ export async function startMonitor(
   log: Log,
 ): Promise<Monitor | null> {
   const listener: RequestListener = (request, response) => {
-    if (request.headers.host === undefined && request.httpVersion === '1.1')
-      return refuseUnreadable('NO_HOST', request.socket, headers)
+    if (!hasItsHost(request)) return refuseUnreadable('NO_HOST', request.socket, headers)
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     answer(request, response)
   }

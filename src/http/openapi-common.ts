@@ -35,7 +35,10 @@ export const COMMON_REFUSALS: Readonly<
   408: { when: 'The request did not arrive whole within 30 seconds.', reasons: ['request_timeout'] },
   409: { when: 'The request does not fit the state of the resource.', reasons: [] },
   413: { when: 'The body is larger than 64 KiB.', reasons: ['body_too_large'] },
-  415: { when: 'The body is not `application/json`.', reasons: ['unsupported_media_type'] },
+  415: {
+    when: 'The body is not `application/json` in UTF-8, or is compressed.',
+    reasons: ['unsupported_media_type'],
+  },
   422: { when: 'The request is understood and refused by the business.', reasons: [] },
   429: {
     when: 'Too many requests from this API key, or too many wrong keys from this address. `Retry-After` says when to come back.',

@@ -27,7 +27,7 @@ export interface Operation {
   readonly responses: Json
   /** Several are separated by a blank, as OAuth does. */
   readonly 'x-scope': string
-  /** Whether the contract has this operation, or Beck added it. */
+  /** Whether the core of the API (ARCHITECTURE.md, glossary: contract) has this operation, or Beck added it. */
   readonly 'x-origin': 'contract' | 'beck'
 }
 
@@ -60,7 +60,7 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
       description:
         'Every answer is `{ "data": …, "error": null }` or `{ "data": null, "error": { code, message, reason, details, request_id } }`. ' +
         'Amounts of a coin are strings, fiat amounts are numbers with at most two decimals, times are ISO-8601. ' +
-        'Operations and fields marked as additions of Beck are not in the contract that it implements.',
+        'The core of the API has `x-origin: contract`; what Beck adds to it has `x-origin: beck`, or is called an addition of Beck.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/v1' }],

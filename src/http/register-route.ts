@@ -23,7 +23,7 @@ import {
   type Reply,
   readIdempotencyKey,
 } from './idempotency.ts'
-import { isStorable, textProblem } from './json-body.ts'
+import { isStorable, requireJsonHeaders, textProblem } from './json-body.ts'
 import {
   type Done,
   type Drafted,
@@ -69,6 +69,7 @@ export function registerRoute(
     onRequest: async (request, reply) => {
       await guarded(request, reply)
       if (route.testOnly && request.caller) requireTestAccount(request.caller.account)
+      if (takesBody) requireJsonHeaders(request.raw)
     },
     preValidation: async (request) => {
       request.query = readQuery(query, request.query)
@@ -102,7 +103,7 @@ async function handle(
   }
   reply.code(status).type(JSON_TYPE)
   const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
-  const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
+  const key = route.method === 'POST' ? readIdempotencyKey(request.raw) : null
   const keyed = key === null ? null : keyedRequest(account.id, key, request)
   const db = takingTurns(gateway.db, route, account.id, effort, () => request.raw.socket?.destroyed === true)
   const answer =

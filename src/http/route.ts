@@ -62,7 +62,7 @@ interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends
   readonly summary: string
   /** In the reference: what the line leaves open. */
   readonly description?: string
-  /** Not in the contract but an addition of Beck's. */
+  /** Beck's addition to the contract (ARCHITECTURE.md's glossary). */
   readonly ours?: true
   /** Live keys get 403 before anything of the request is read. */
   readonly testOnly?: true

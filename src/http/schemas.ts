@@ -84,7 +84,7 @@ export const paging = <const S extends readonly string[]>(sorts: S) => ({
   end_date: Filter(`created before: ${DATE}`),
 })
 
-/** A page of a list (contract, Pagination). */
+/** A page of a list, as the contract has it. */
 export const PageOf = <S extends TSchema>(item: S) =>
   Fields({
     items: Type.Array(item),

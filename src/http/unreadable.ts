@@ -10,7 +10,7 @@ const TAKEN_WITHIN_MS = 1_000
 
 const WORDS: Readonly<Record<string, readonly [status: number, reason: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'the headers are larger than 16 kB; send smaller ones'],
-  NO_HOST: [400, 'malformed_request', 'a request of HTTP/1.1 must have a header Host'],
+  NO_HOST: [400, 'malformed_request', 'a request of HTTP/1.1 must have a header Host, and only one'],
   ERR_HTTP_REQUEST_TIMEOUT: [
     408,
     'request_timeout',

@@ -4,7 +4,7 @@
  * `held`, `unresolved`, `fees`, `capital`) by what it is credited.
  */
 import type { Asset, ChainName } from '../core/assets.ts'
-import type { AccountId } from '../core/ids.ts'
+import { type AccountId, showIdOf } from '../core/ids.ts'
 
 /** What the gateway owes one merchant: kept as balance rows that may never be negative. */
 export const MERCHANT_ACCOUNTS = ['available', 'held', 'unresolved'] as const
@@ -42,6 +42,14 @@ export interface Cause {
   readonly number: number
 }
 
+/** In a sentence: `settlement 1 of payment pay_…`. */
+export function sayCause({ kind, subjectId, number }: Cause): string {
+  const word =
+    Object.entries(ENTRY_KINDS).find(([, kinds]) => (kinds as readonly EntryKind[]).includes(kind))?.[0] ?? ''
+  return `${kind} ${number} of ${word} ${showIdOf(word, subjectId)}`
+}
+
+/** For a table's key. */
 export const showCause = ({ kind, subjectId, number }: Cause): string => `${kind} ${subjectId} ${number}`
 
 export interface JournalEntry {

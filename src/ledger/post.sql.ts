@@ -1,9 +1,10 @@
 /** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
 
 import type { Asset, ChainName } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
+import { InvariantBroken } from '../core/errors.ts'
 import { GATEWAY } from '../core/gateway-account.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
+import { formatCoins } from '../core/money.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { doFirst, doLast, runRows } from '../db/together.ts'
@@ -14,7 +15,7 @@ import {
   type LedgerAccount,
   MERCHANT_ACCOUNTS,
   type MerchantAccount,
-  showCause,
+  sayCause,
   type Transfer,
 } from './chart-of-accounts.ts'
 
@@ -30,11 +31,13 @@ import {
 export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
   const transfers = entry.transfers.filter((transfer) => transfer.atoms !== 0n)
   for (const transfer of transfers) {
-    invariant(transfer.atoms > 0n, `a transfer of ${showCause(entry.cause)} is negative: ${transfer.atoms}`)
-    invariant(
-      entry.accountId !== GATEWAY || !(isMerchant(transfer.debit) || isMerchant(transfer.credit)),
-      `entry ${showCause(entry.cause)} moves a merchant's balance without a merchant`,
-    )
+    const { asset, atoms, debit, credit } = transfer
+    if (atoms < 0n)
+      throw new InvariantBroken(
+        `a transfer of ${sayCause(entry.cause)} is negative: ${formatCoins(atoms, asset)}`,
+      )
+    if (entry.accountId === GATEWAY && (isMerchant(debit) || isMerchant(credit)))
+      throw new InvariantBroken(`${sayCause(entry.cause)} moves a merchant's balance without a merchant`)
   }
   const { kind, subjectId, number } = entry.cause
   const id = newRowId()
@@ -63,12 +66,12 @@ async function writeTransfers(tx: Tx, entries: readonly BookedEntry[]): Promise<
   )
   const places = new Set(changed.map(({ place }) => Number(place)))
   for (const [index, { cause, asset, kind, atoms }] of changes.entries())
-    invariant(
-      places.has(index + 1),
-      atoms < 0n
-        ? `${showCause(cause)} takes ${-atoms} of ${asset} from an empty ${kind} balance, or from one of another chain`
-        : `${showCause(cause)} adds ${asset} to a ${kind} balance of another chain`,
-    )
+    if (!places.has(index + 1))
+      throw new InvariantBroken(
+        atoms < 0n
+          ? `${sayCause(cause)} takes ${formatCoins(-atoms, asset)} from an empty ${kind} balance, or from one of another chain`
+          : `${sayCause(cause)} adds ${asset} to a ${kind} balance of another chain`,
+      )
   await runRows(
     tx,
     INSERT_TRANSFERS,

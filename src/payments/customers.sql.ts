@@ -1,6 +1,6 @@
 /** Customers: who paid, one per email and account whatever its case. */
 import { invariant } from '../core/errors.ts'
-import { type AccountId, type CustomerId, newId } from '../core/ids.ts'
+import { type AccountId, type CustomerId, newId, showId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows, overRowsPrepared } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
@@ -60,7 +60,7 @@ export interface CustomerChange {
 export async function adjustCustomer(tx: Tx, change: CustomerChange): Promise<void> {
   const { accountId: account_id, customerId: id, orders, spentMinor: spent } = change
   const adjusted = await runRows(tx, ADJUST, [{ account_id, id, orders, spent }])
-  invariant(adjusted.length === 1, `customer ${change.customerId} is not there to be adjusted`)
+  invariant(adjusted.length === 1, `customer ${showId('cus', change.customerId)} is not there to be adjusted`)
 }
 
 /** Locks them in the order of their keys; one customer may have several of the orders. */

@@ -27,6 +27,8 @@ const rest = deposit({ status: 'seen', amountAtoms: 40n })
 const high = deposit({ status: 'confirmed', amountAtoms: 130n })
 const late = deposit({ status: 'confirmed', late: true, seenAt: AFTER })
 const lateExtra = { ...late, amountAtoms: 5n }
+const little = deposit({ amountAtoms: 5n })
+const lateSeen: DecidedDeposit = { ...late, status: 'seen' }
 const gone = deposit({ status: 'replaced' })
 const vanished = deposit({ status: 'dropped' })
 const orphan = deposit({ status: 'reorganised' })
@@ -54,6 +56,9 @@ const TRIGGERS: readonly Trigger[] = [
   ['block lost', [orphan], open],
   ['late funds only', [late], over],
   ['less confirmed, late rest', [low, late], over],
+  ['little waits, late confirmed', [little, late], over],
+  ['little waits, late, blind', [little, late], blind],
+  ['little waits, late seen', [little, lateSeen], over],
   ['dust only', [crumb], open],
   ['dust only, window over', [crumb], over],
   ['another coin only', [foreign], open],
@@ -84,6 +89,9 @@ dropped, window over            expired    failed     detected   detected   dete
 block lost                      detected   -          detected   detected   detected   -          -          -          -          detected
 late funds only                 expired    failed     detected   -          completed  -          -          -          completed  -
 less confirmed, late rest       detected   underpaid  -          overpaid   -          -          -          -          overpaid   -
+little waits, late confirmed    detected   underpaid  -          -          completed  -          -          -          completed  -
+little waits, late, blind       detected   -          detected   -          completed  -          -          -          completed  -
+little waits, late seen         detected   -          detected   detected   detected   -          -          -          -          -
 dust only                       -          pending    detected   detected   detected   -          -          -          failed     -
 dust only, window over          expired    failed     detected   detected   detected   -          -          -          failed     -
 another coin only               -          pending    detected   detected   detected   -          -          -          failed     -

@@ -68,6 +68,10 @@ export function decide(
     allConfirmed,
   })
 
+  const isEnough = sum(received) - payment.refundedAtoms >= payment.dueAtoms - payment.toleratedAtoms
+  // A crumb that is never mined would keep support from deciding about the rest for good.
+  const waitsForMore = !allConfirmed && (isEnough || !isLeftToSupport(payment, paying, moment))
+
   switch (payment.status) {
     case 'pending':
       if (received.length > 0)
@@ -82,11 +86,11 @@ export function decide(
           because: 'covered',
           settledAtoms,
         }
-      return allConfirmed ? { to: 'underpaid', because: 'too_little' } : null
+      return waitsForMore ? null : { to: 'underpaid', because: 'too_little' }
 
     case 'underpaid':
       if (received.length === 0) return { to: 'detected', because: 'block_lost' }
-      if (allConfirmed && settledAtoms === null) return null
+      if (!waitsForMore && settledAtoms === null) return null
       return {
         to: 'detected',
         because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen',
@@ -106,8 +110,7 @@ export function decide(
 
     // A coin that was left was paid all the same, in time and in full: that is the payment.
     case 'cancelled': {
-      const covered = sum(received) - payment.refundedAtoms >= payment.dueAtoms - payment.toleratedAtoms
-      if (!payment.isOfCheckout || received.length === 0 || !covered) return null
+      if (!payment.isOfCheckout || received.length === 0 || !isEnough) return null
       return { to: 'detected', because: 'left_and_paid', detectedAt: earliest(received) }
     }
 
@@ -137,6 +140,16 @@ function coveredAtoms(
   if (confirmedAtoms >= dueAtoms) return dueAtoms
   return allConfirmed && confirmedAtoms >= dueAtoms - toleratedAtoms ? confirmedAtoms : null
 }
+
+/** Nothing more can come in time, and coins are there that somebody may decide about. What was settled before waits to be so again. */
+const isLeftToSupport = (
+  payment: DecidedPayment,
+  paying: readonly DecidedDeposit[],
+  moment: ChainMoment,
+): boolean =>
+  payment.settlements === 0 &&
+  windowIsOver(payment, moment) &&
+  paying.some((deposit) => deposit.status === 'confirmed')
 
 /** Whether a buyer or merchant may still cancel: nothing was seen yet. */
 export function mayCancel(

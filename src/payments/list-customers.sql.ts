@@ -63,7 +63,7 @@ export type RecentPayment = Pick<
   'id' | 'status' | 'asset' | 'netMinor' | 'fiatCurrency' | 'createdAt'
 >
 
-/** The customer's last payments, newest first, at most 20 (contract, Limits). */
+/** The customer's last payments, newest first, at most 20, as the contract says. */
 export const listRecentPayments = (
   db: Queryable,
   accountId: AccountId,

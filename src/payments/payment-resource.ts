@@ -2,7 +2,7 @@
 import { ASSET_FACTS, type Asset, type Fiat, type Network, networkOf } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { parseVerbatim } from '../core/json.ts'
-import { fiatToNumber, formatAmount, formatDecimal } from '../core/money.ts'
+import { fiatToNumber, formatAmount, formatDecimal, notBelowZero } from '../core/money.ts'
 import { isoOrNull } from '../core/time.ts'
 import type { Deposit } from '../deposits/deposit.ts'
 import { isInTime, paysFor } from '../deposits/received.ts'
@@ -136,9 +136,7 @@ function missingAtoms(payment: Payment, deposits: readonly DepositSource[], refu
   const came = deposits
     .filter((deposit) => paysFor(deposit, payment) && isInTime(deposit, payment))
     .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
-  const kept = came > refundedAtoms ? came - refundedAtoms : 0n
-  const needed = neededAtoms(payment)
-  return kept < needed ? needed - kept : 0n
+  return notBelowZero(neededAtoms(payment) - notBelowZero(came - refundedAtoms))
 }
 
 function depositResource(deposit: DepositSource, tipHeight: number): DepositResource {
@@ -154,17 +152,29 @@ function depositResource(deposit: DepositSource, tipHeight: number): DepositReso
   }
 }
 
-/** The fewest confirmations among the deposits that count: how far the payment is, or was when it settled. */
+/**
+ * How far the payment is, or was when it settled: the confirmations of the deposits that count, the deepest first, by which what is
+ * needed is there, or of the last one while it is not. What came beyond that delays nothing.
+ */
 function paymentConfirmations(
   payment: Payment,
   deposits: readonly DepositSource[],
   tipHeight: number,
 ): number {
   const settled = isPaid(payment.status)
-  const counted = deposits.filter(
+  const paying = deposits.filter(
     (deposit) => paysFor(deposit, payment) && (!settled || deposit.status === 'confirmed'),
   )
-  return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
+  const inTime = paying.filter((deposit) => isInTime(deposit, payment))
+  const counted = (inTime.length > 0 ? inTime : paying)
+    .map((deposit) => ({ ...deposit, confirmations: confirmationsAt(deposit, tipHeight) }))
+    .sort((a, b) => b.confirmations - a.confirmations)
+  let came = 0n
+  for (const { amountAtoms, confirmations } of counted) {
+    came += amountAtoms
+    if (came >= neededAtoms(payment)) return confirmations
+  }
+  return counted.at(-1)?.confirmations ?? 0
 }
 
 const confirmationsAt = (deposit: DepositSource, tipHeight: number): number =>

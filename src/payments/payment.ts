@@ -2,6 +2,7 @@
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
 import { notFound, type Refusal } from '../core/errors.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
+import { smaller } from '../core/money.ts'
 import type { Ratio } from '../core/ratio.ts'
 
 export const PAYMENT_STATUSES = [
@@ -42,7 +43,7 @@ export const acceptedAtoms = ({ accepted }: Pick<Payment, 'accepted'>): bigint |
 /** What has to come in all: what is due, or the less that support accepted before a reorganisation took it. */
 export function neededAtoms(payment: Pick<Payment, 'dueAtoms' | 'accepted'>): bigint {
   const accepted = acceptedAtoms(payment)
-  return accepted !== null && accepted < payment.dueAtoms ? accepted : payment.dueAtoms
+  return accepted === null ? payment.dueAtoms : smaller(accepted, payment.dueAtoms)
 }
 
 export interface Payment {

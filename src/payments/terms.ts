@@ -4,6 +4,7 @@
  * under a key that the database does not hold shows whether somebody wrote the row who should not.
  */
 import { TamperedRow } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Payment } from './payment.ts'
 
@@ -58,5 +59,7 @@ export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer =>
  */
 export function requireAuthenticTerms(secrets: Secrets, payment: Terms & Pick<Payment, 'termsMac'>): void {
   if (secrets.isMac(payment.termsMac, PURPOSE, termsMacParts(payment))) return
-  throw new TamperedRow(`payment ${payment.id} is not as it was made: its row in payments was tampered with`)
+  throw new TamperedRow(
+    `payment ${showId('pay', payment.id)} is not as it was made: its row in payments was tampered with`,
+  )
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
-import type { PaymentId } from '../core/ids.ts'
+import { type PaymentId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { doLast, together } from '../db/together.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from './unresolved-funds.sql.ts'
@@ -115,7 +115,9 @@ test('of what never held anything nothing is taken, and the failure names it', a
     [0, -1n],
     [2, -1n],
   ])
-  await assert.rejects(taken, { message: `nothing of LTC is held for payment ${payments[2]}` })
+  await assert.rejects(taken, {
+    message: `nothing of LTC is held for payment ${showId('pay', payments[2] as PaymentId)}`,
+  })
   assert.equal(await heldFor(0), 5n)
 })
 

@@ -1,7 +1,8 @@
 /** What is held for each payment until it settles or support decides; the CHECK on the row forbids giving it out twice. */
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import type { AccountId, PaymentId } from '../core/ids.ts'
+import { type AccountId, type PaymentId, showId } from '../core/ids.ts'
+import { formatCoins } from '../core/money.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
 import { allRows } from '../db/rows.ts'
@@ -15,7 +16,10 @@ export interface UnresolvedKey {
 
 /** Holds so much more. Among stories that run together it is written when the last has ended, in sum with what is taken of the same. */
 export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
-  invariant(atoms >= 0n, `${atoms} of ${key.asset} can not be held for payment ${key.paymentId}`)
+  invariant(
+    atoms >= 0n,
+    `${formatCoins(atoms, key.asset)} can not be held for payment ${showId('pay', key.paymentId)}`,
+  )
   await doLast(tx, changeUnresolved, { ...key, atoms })
 }
 
@@ -26,7 +30,10 @@ export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): 
  * @throws {InvariantBroken} when nothing ever was.
  */
 export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
-  invariant(atoms >= 0n, `${atoms} of ${key.asset} can not be taken from payment ${key.paymentId}`)
+  invariant(
+    atoms >= 0n,
+    `${formatCoins(atoms, key.asset)} can not be taken from payment ${showId('pay', key.paymentId)}`,
+  )
   await doLast(tx, changeUnresolved, { ...key, atoms: -atoms })
 }
 
@@ -52,7 +59,7 @@ async function changeUnresolved(tx: Tx, changes: readonly UnresolvedChange[]): P
   )
   const places = new Set(found.map(({ place }) => Number(place)))
   for (const [index, { asset, paymentId }] of taken.entries())
-    invariant(places.has(index + 1), `nothing of ${asset} is held for payment ${paymentId}`)
+    invariant(places.has(index + 1), `nothing of ${asset} is held for payment ${showId('pay', paymentId)}`)
 }
 
 const KEYED_ATOMS = { account_id: 'uuid', payment_id: 'uuid', asset: 'text', atoms: 'numeric' } as const

@@ -1,8 +1,9 @@
 /** What a proof does about books that disagree: the coin pays nothing out until the operator has looked. */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import type { ChainName } from '../core/assets.ts'
+import { formatCoins } from '../core/money.ts'
 import type { Database } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { freeze, listFreezes } from '../ledger/freezes.sql.ts'
 import { inSnapshot } from './at-block.ts'
 import type { Difference } from './compare-chain.ts'
@@ -58,5 +59,5 @@ async function nameRows(
   }
 }
 
-const sayDifference = ({ proof, subject, expectedAtoms, foundAtoms }: Difference): string =>
-  `${subject ?? 'all together'} (${proof}): expected ${expectedAtoms} atoms, found ${foundAtoms}`
+const sayDifference = ({ proof, subject, asset, expectedAtoms, foundAtoms }: Difference): string =>
+  `${subject ?? 'all together'} (${proof}): expected ${formatCoins(expectedAtoms, asset)}, found ${formatCoins(foundAtoms, asset)}`

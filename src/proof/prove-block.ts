@@ -4,13 +4,13 @@
  * many of the old ones as the time allows. Where they disagree, and disagree again when everything is added up anew at
  * another moment, the coin pays nothing out any more until the operator has looked.
  */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import type { ChainPort } from '../chains/chain.ts'
 import { findChainProgress } from '../chains/chain-progress.sql.ts'
 import { ASSETS, type Asset, type ChainName, hasAccounts, networkOf, networkOfChain } from '../core/assets.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { atOneBlock, readsPastBlocks } from './at-block.ts'
 import {
   addSums,

@@ -65,7 +65,10 @@ for (const [what, part] of [
       verdicts.push(await proveBlock(gateway, chain.port))
     }
     assert.equal(verdicts.at(-1), 'unlike')
-    assert.match(await frozenReason(db), new RegExp(`address ${robbed} .*expected 1000 atoms, found 999`))
+    assert.match(
+      await frozenReason(db),
+      new RegExp(`address ${robbed} .*expected 0.000000000000001 ETH, found 0.000000000000000999 ETH`),
+    )
   })
 
 test('the walk over old addresses gives way to the next block, and goes on behind where it was', async () => {

@@ -2,10 +2,10 @@
  * The rows of the books against each other, whole tables at a time: what no block shows, such as a balance that nobody was
  * credited with. `prove-block.ts` has the ledger against the blocks, and the blocks against the chain.
  */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import { withoutCredentials } from '../core/errors.ts'
 import { HOUR_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import type { Difference } from './compare-chain.ts'
 import { freezeUnlike } from './freeze-unlike.ts'
 import { findRowsProofAge, markRowsProven } from './prove-rows.sql.ts'

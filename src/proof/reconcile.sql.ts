@@ -4,7 +4,7 @@
  */
 import { type Asset, CHAINS, type ChainName } from '../core/assets.ts'
 import { GATEWAY } from '../core/gateway-account.ts'
-import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
+import { showIdOf } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { ENTRY_KINDS } from '../ledger/chart-of-accounts.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
@@ -36,17 +36,7 @@ export interface UnlikeRows {
 /** Ids as the API shows them. */
 function observed(subject: string): string {
   const [word = '', id = '', ...rest] = subject.split(' ')
-  const name =
-    word === 'deposit'
-      ? showId('dep', id as DepositId)
-      : word === 'payment'
-        ? showId('pay', id as PaymentId)
-        : word === 'withdrawal'
-          ? showId('wd', id as WithdrawalId)
-          : word === 'account'
-            ? showId('acct', id as AccountId)
-            : id
-  return [word, name, ...rest].join(' ')
+  return [word, showIdOf(word, id), ...rest].join(' ')
 }
 
 const quoted = (of: readonly string[]): string => of.map((word) => `'${word}'`).join(', ')

@@ -1,6 +1,6 @@
 /** What the hot wallet was given without any transaction of ours, nor any that a block announced. */
 import type { ChainName } from '../core/assets.ts'
-import { SENT_BY_CONTRACT } from '../deposits/deposit.ts'
+import { SENT_BY_CONTRACT } from '../core/ether-outputs.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { recordUnexpectedDeposits } from '../treasury/unexpected-deposits.sql.ts'
 import { listHotWallets } from './holdings.sql.ts'

@@ -3,7 +3,7 @@
  * what is due, the merchant is never credited more than was sent, and the gateway's fee takes the rest.
  */
 import { ASSET_FACTS, type Asset } from '../core/assets.ts'
-import { divideDown, divideHalfUp, divideUp, pow10 } from '../core/money.ts'
+import { divideDown, divideHalfUp, divideUp, larger, pow10, smaller } from '../core/money.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 
 const BPS_PER_WHOLE = 10_000n
@@ -34,8 +34,7 @@ export function dueAtoms(fiatMinor: bigint, rate: Ratio, asset: Asset): bigint {
 export function toleratedAtoms(due: bigint, asset: Asset, bps: number): bigint {
   const tolerated = divideDown(due * BigInt(bps), BPS_PER_WHOLE)
   const unsendable = ASSET_FACTS[asset].dustAtoms - 1n
-  const most = tolerated > unsendable ? tolerated : unsendable
-  return most < due ? most : due - 1n
+  return smaller(larger(tolerated, unsendable), due - 1n)
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Database } from '../db/database.ts'
 import { listPlaced, markReady } from '../treasury/place-signed.sql.ts'
 import { nameOf, opensSet, type PaidWithdrawal, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { CANCELLED, NOT_APPROVED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
+import type { FailureReason, WaitingFor, Withdrawal } from '../withdrawals/withdrawal.ts'
 import {
   clearSigning,
   listCancelWanted,
@@ -261,18 +261,18 @@ export async function cancelWanted(signer: Signer, chain: ChainName): Promise<vo
   for (const request of await listCancelWanted(signer.db, chain)) {
     if (await isPaid(signer, request, known)) continue
     await signer.approvals.forget(request)
-    await markRefused(signer.db, request, CANCELLED)
+    await markRefused(signer.db, request, 'cancelled')
   }
 }
 
-export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
+export async function refuse(signer: Signer, request: Requested, reason: FailureReason): Promise<void> {
   await signer.approvals.forget(request)
   // What its mark is left for: nothing is being signed.
   const gathered = await listGatheredFor(signer.db, [request])
   if (gathered.length > 0) await signer.db.transaction((tx) => clearSigning(tx, gathered))
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
-  if (reason === NOT_APPROVED) await expireRequestOf(signer.db, request)
+  if (reason === 'not_approved') await expireRequestOf(signer.db, request)
   forgetWaiting(request.chain, showId('wd', request.id))
   signer.log.error(
     {

@@ -8,7 +8,6 @@ import { MINUTE_MS } from '../core/time.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { boundedRate } from '../treasury/fees.ts'
 import {
-  feeAt,
   feeMost,
   payoutVbytes,
   sumsOf,
@@ -16,7 +15,7 @@ import {
   utxosToPay,
   worthOf,
 } from '../treasury/payout-cost.ts'
-import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
+import { balance, feeAt, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { markSigning } from '../withdrawals/withdrawals.sql.ts'
 import { commit, journalAndPlace, mayBeJournaled, type Signer, unmark, whileMarked } from './context.ts'

@@ -1,6 +1,7 @@
 /** Whether a request may be signed: authentic, held, payable, within policy. Everything else is refused, or waits. */
 import { ASSET_FACTS, type Asset, type ChainName, isSimulated, nativeAsset } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
+import { larger } from '../core/money.ts'
 import type { Secrets } from '../core/secrets.ts'
 import { DAY_MS, HOUR_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
@@ -8,7 +9,7 @@ import { OUTPUT_ATOMS_MIN } from '../treasury/fees.ts'
 import { nameOf } from '../treasury/signed-entry.ts'
 import type { NetworkMode } from '../wallets/derivation.ts'
 import { type Destination, readDestination } from '../withdrawals/destination.ts'
-import { requestMacParts, type WithdrawalRequest, WOULD_REVERT } from '../withdrawals/withdrawal.ts'
+import { requestMacParts, type WithdrawalRequest } from '../withdrawals/withdrawal.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { judgeRelease, type Release } from './approvals/judge-release.ts'
 import type { PlannedFreely } from './approvals/planned-freely.ts'
@@ -125,7 +126,7 @@ export async function judgeRequest(
   if (release.kind !== 'release') return release
   // It was asked about as it is here: authentic, and not known to the journal.
   return request.rehearsal === 'reverts'
-    ? { kind: 'refuse', reason: WOULD_REVERT }
+    ? { kind: 'refuse', reason: 'would_revert' }
     : { kind: 'allow', destination, release: release.by }
 }
 
@@ -163,8 +164,7 @@ async function readRoom(
   const rows = await left(asset)
   const now = Date.now()
   const leftWithin = (span: 'hour' | 'day', ms: number): bigint => {
-    const journaled = journal.leftSince(asset, true, now - ms)
-    return journaled > rows[span] ? journaled : rows[span]
+    return larger(journal.leftSince(asset, true, now - ms), rows[span])
   }
   const within = { hour: leftWithin('hour', HOUR_MS), day: leftWithin('day', DAY_MS) }
   return (atoms, planned) => judgeAmount(limits, asset, atoms, (span) => within[span] + planned, spans)

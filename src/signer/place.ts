@@ -4,12 +4,13 @@
  * was never sent, and nobody, not even the database's owner, has seen the bytes of what is void. All of it can be repeated
  * after any crash and any lost answer.
  */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { sqlState } from '../db/failures.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
+import { UNIQUE_VIOLATION } from '../db/sqlstate.ts'
 import {
   advanceBatch,
   advanceSweep,
@@ -68,8 +69,6 @@ export async function place(
 
 /** Whether an error says that what a replacement set needs is another one's. */
 const isTaken = (error: unknown): boolean => error instanceof Taken || sqlState(error) === UNIQUE_VIOLATION
-
-const UNIQUE_VIOLATION = '23505'
 
 /** The withdrawals that an entry pays. */
 export const paidOf = (entry: SignedEntry): PaidWithdrawal[] =>

@@ -9,14 +9,14 @@ import { type Asset, type Network, networkOf } from '../core/assets.ts'
 import { ifThere } from '../core/files.ts'
 import { formatCoins } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
-import type { WaitingFor } from '../withdrawals/withdrawal.ts'
+import type { FailureReason, WaitingFor } from '../withdrawals/withdrawal.ts'
 import { changeAlone, writeWhole } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
   | { readonly kind: 'allow' }
   | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
-  | { readonly kind: 'refuse'; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly reason: FailureReason }
 
 /** What binds a fee: the limit per withdrawal does not, for one transaction pays thousands of them. */
 export const FEE_SPANS = ['hour', 'day'] as const

@@ -3,7 +3,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
 import { allRows, anyRow } from '../db/rows.ts'
-import { openSql } from '../treasury/signed-transaction.ts'
+import { lostCoinSql, openSql } from '../treasury/signed-transaction.ts'
 import {
   CAUSE_NUMBER,
   HELD_FROM,
@@ -231,6 +231,7 @@ export const listBumpsWanted = (db: Queryable, chain: ChainName): Promise<Wanted
        and exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set and w.bump_wanted)
        and not exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set
          and (w.status in ('confirmed', 'reverted', 'displaced', 'impossible') or w.block_height is not null))
+       and not ${lostCoinSql('t')}
      order by replacement_set, created_at desc, fee_rate desc`,
     [chain],
   )
@@ -248,6 +249,8 @@ export interface PlannedSweep {
   readonly way: 'alone' | 'batch'
   /** The address delegates to our contract already. */
   readonly delegates: boolean
+  /** Sweeps of this asset that failed at this address. */
+  readonly failures: bigint
 }
 
 /**
@@ -261,7 +264,9 @@ export const listSweeps = (
 ): Promise<PlannedSweep[]> =>
   allRows(
     db,
-    `select id, address, series, position, asset, atoms, ether_atoms as "etherAtoms", status = 'funded' as "isFunded", way, delegates
+    `select id, address, series, position, asset, atoms, ether_atoms as "etherAtoms", status = 'funded' as "isFunded", way, delegates,
+       (select count(*) from sweeps f where f.chain = s.chain and f.address = s.address and f.asset = s.asset and f.status = 'failed')
+         as failures
      from sweeps s
      where chain = $1 and series = $2 and status in ('planned', 'funded')
        and not exists (select from freezes f where f.chain = s.chain and f.asset = s.asset)

@@ -9,7 +9,9 @@ import {
   signDelegateCreation,
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
+import { smaller } from '../core/money.ts'
 import { FIRST_GAS_COST_MAX_WEI, type GasPrice } from '../treasury/fees.ts'
+import { batchGasMost, type GasSchedule, TRANSACTION_GAS_MOST } from '../treasury/gas.ts'
 import type { BatchEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
@@ -19,12 +21,8 @@ import { isDeploymentWanted, nextNonce, type PlannedSweep, spendableBalances } f
 import { contractOf, HOT_WALLET } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
-/** With its most gas far below the 16.8 million that one transaction may use (EIP-7825). */
-const BATCH_MAX = 40
-/** Upper bounds; what is not used is not paid. USDC and USDT take up to 65,000 for a transfer. */
-const GAS = { batch: 60_000n, sweep: 80_000n, authorization: 40_000n, deployment: 1_000_000n } as const
-
 interface Terms {
+  readonly gas: GasSchedule
   readonly price: GasPrice
   readonly chainId: number
 }
@@ -36,8 +34,9 @@ export async function signBatches(
   sweeps: readonly PlannedSweep[],
   terms: Terms,
 ): Promise<void> {
-  for (let start = 0; start < sweeps.length; start += BATCH_MAX) {
-    const entry = await signBatch(signer, keys, sweeps.slice(start, start + BATCH_MAX), terms)
+  const { batchSweepsMost } = terms.gas
+  for (let start = 0; start < sweeps.length; start += batchSweepsMost) {
+    const entry = await signBatch(signer, keys, sweeps.slice(start, start + batchSweepsMost), terms)
     if (typeof entry === 'string') logWaiting(signer, keys.chain, 'batch of sweeps', entry)
     else await commit(signer, entry)
   }
@@ -52,20 +51,23 @@ async function signBatch(
   signer: Signer,
   keys: ChainKeys,
   sweeps: readonly PlannedSweep[],
-  { price, chainId }: Terms,
+  { price, chainId, gas }: Terms,
 ): Promise<SignedEntry | string> {
   const { chain } = keys
   const treasury = keys.hotWallet.address
   let parts = await partsOf(signer, keys, sweeps)
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
-  const feeOf = (some: readonly Part[]) => gasLimitOf(some) * price.maxFeeWei
-  const feeMax = ether < FIRST_GAS_COST_MAX_WEI ? ether : FIRST_GAS_COST_MAX_WEI
-  while (parts.length > 0 && (feeOf(parts) > feeMax || !(await allowsFee(signer, chain, feeOf(parts), 0n))))
-    parts = parts.slice(0, Math.floor(parts.length / 2))
+  const feeOf = (some: readonly Part[]) => gasLimitOf(some, gas) * price.maxFeeWei
+  const feeMax = smaller(ether, FIRST_GAS_COST_MAX_WEI)
+  const fits = async (some: readonly Part[]) =>
+    gasLimitOf(some, gas) <= TRANSACTION_GAS_MOST &&
+    feeOf(some) <= feeMax &&
+    (await allowsFee(signer, chain, feeOf(some), 0n))
+  while (parts.length > 0 && !(await fits(parts))) parts = parts.slice(0, Math.floor(parts.length / 2))
   if (parts.length === 0) return 'the hot wallet holds too little ether, or the policy allows no more gas now'
   const nonce = await unusedNonce(signer, chain, treasury)
   if (nonce === null) return 'the nonce of the hot wallet is not known yet'
-  const gasLimit = gasLimitOf(parts)
+  const gasLimit = gasLimitOf(parts, gas)
   const signed = signSweepBatch(
     { chainId, nonce, gasLimit, ...price, treasury, accounts: parts.map((part) => part.account) },
     keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
@@ -100,22 +102,26 @@ async function partsOf(signer: Signer, keys: ChainKeys, sweeps: readonly Planned
   return parts
 }
 
-function gasLimitOf(parts: readonly Part[]): bigint {
-  const authorizations = parts.filter(({ account }) => account.authorization).length
-  return GAS.batch + BigInt(parts.length) * GAS.sweep + BigInt(authorizations) * GAS.authorization
-}
+const gasLimitOf = (parts: readonly Part[], gas: GasSchedule): bigint =>
+  batchGasMost(
+    gas,
+    parts.map(({ sweep, account }) => ({
+      failures: sweep.failures,
+      authorizes: account.authorization !== null,
+    })),
+  )
 
 /** Deploys the delegate of the hot wallet, once, when the worker asks for it. @returns Whether it did. */
 export async function signDeployment(
   signer: Signer,
   keys: ChainKeys,
-  { price, chainId }: Terms,
+  { price, chainId, gas }: Terms,
 ): Promise<boolean> {
   const { chain } = keys
   const treasury = keys.hotWallet.address
   const delegate = delegateAddress(treasury)
   if (!(await isDeploymentWanted(signer.db, chain, delegate))) return false
-  const gasLimit = GAS.deployment
+  const gasLimit = gas.deployment
   const feeAtoms = gasLimit * price.maxFeeWei
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
   const nonce = await unusedNonce(signer, chain, treasury)

@@ -6,6 +6,7 @@
 import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
+import { divideDown, larger, smaller } from '../core/money.ts'
 import { STANDARD_VBYTES_MAX, sizesOf, vbytesWith } from '../core/vbytes.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import {
@@ -22,6 +23,7 @@ import {
   balance,
   CHANGE_SCRIPT_LENGTH,
   CHILD_VBYTES,
+  feeAt,
   type Selection,
   type Spending,
 } from '../treasury/select-utxos.ts'
@@ -37,7 +39,7 @@ import { listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */
-const raised = (rate: bigint): bigint => (rate * 5n) / 4n + 1n
+const raised = (rate: bigint): bigint => divideDown(rate * 5n, 4n) + 1n
 
 export async function signBumps(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain } = keys
@@ -83,11 +85,10 @@ async function replaceOutputs(
   if (inputs.length !== before.spends.length) return 'a coin it spends is spent, or not known'
 
   const vbytes = vbytesOfRaw(before.raw)
-  const paidRate = (BigInt(before.feeAtoms) * 1_000n) / BigInt(vbytes)
-  const relayed = paidRate + 2n * RATE_BOUNDS.bitcoin.floor
-  const least = raised(paidRate) > relayed ? raised(paidRate) : relayed
+  const paidRate = divideDown(BigInt(before.feeAtoms) * 1_000n, BigInt(vbytes))
+  const least = larger(raised(paidRate), paidRate + 2n * RATE_BOUNDS.bitcoin.floor)
   const most = (await mostToCost(signer, before)) * 1_000n
-  const rate = atMost(boundedRate('bitcoin', marketRate > least ? marketRate : least), most / BigInt(vbytes))
+  const rate = smaller(boundedRate('bitcoin', larger(marketRate, least)), divideDown(most, BigInt(vbytes)))
   if (rate < least) return 'its fee is at the ceiling'
   const spending = {
     outputAtoms: outputs.reduce((sum, output) => sum + output.atoms, 0n),
@@ -151,8 +152,6 @@ async function mostToCost(
   return feeMost(BigInt(opening?.feeAtoms ?? feeAtoms), BigInt(opening?.valueAtoms ?? 0))
 }
 
-const atMost = (rate: bigint, most: bigint): bigint => (rate < most ? rate : most)
-
 async function addChild(
   signer: Signer,
   keys: ChainKeys,
@@ -168,14 +167,14 @@ async function addChild(
   const ancestors = await unconfirmedSet(signer, parent)
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
   const paidFee = ancestors.reduce((sum, entry) => sum + BigInt(entry.feeAtoms), 0n)
-  const least = raised((paidFee * 1_000n) / vbytes)
+  const least = raised(divideDown(paidFee * 1_000n, vbytes))
   const most = (await mostToCost(signer, parent)) * 1_000n
-  const rate = atMost(
-    boundedRate('litecoin', marketRate > least ? marketRate : least),
-    most / (vbytes + CHILD_VBYTES),
+  const rate = smaller(
+    boundedRate('litecoin', larger(marketRate, least)),
+    divideDown(most, vbytes + CHILD_VBYTES),
   )
   if (rate < least) return 'its fee is at the ceiling'
-  const feeAtoms = ((vbytes + CHILD_VBYTES) * rate + 999n) / 1_000n - paidFee
+  const feeAtoms = feeAt(rate, vbytes + CHILD_VBYTES) - paidFee
   const given = BigInt(change.atoms)
   const rest = given - feeAtoms
   if (rest < ASSET_FACTS[asset].dustAtoms) return 'its change does not suffice for a higher fee'
@@ -223,7 +222,7 @@ async function unconfirmedSet(signer: Signer, newest: OutputsEntry): Promise<Out
 async function restOf(signer: Signer, before: AccountEntry, feeAtoms: bigint): Promise<bigint> {
   const taken = BigInt(before.transfer.atoms) + BigInt(before.feeAtoms)
   const planned = before.purpose === 'sweep' ? await sweptAtoms(signer.db, before.chain, before.sweep) : null
-  return (planned !== null && planned < taken ? planned : taken) - feeAtoms
+  return (planned === null ? taken : smaller(planned, taken)) - feeAtoms
 }
 
 async function replaceTransfer(
@@ -242,8 +241,8 @@ async function replaceTransfer(
   const least = raised(BigInt(before.feeRate))
   const leastPriority = raised(BigInt(transfer.priorityFeeWei))
   const { ceiling } = RATE_BOUNDS.ethereum
-  const maxFeeWei = market.maxFeeWei > least ? market.maxFeeWei : least
-  const priorityFeeWei = market.priorityFeeWei > leastPriority ? market.priorityFeeWei : leastPriority
+  const maxFeeWei = larger(market.maxFeeWei, least)
+  const priorityFeeWei = larger(market.priorityFeeWei, leastPriority)
   if (maxFeeWei > ceiling) return 'its fee is at the ceiling'
   const gasLimit = BigInt(transfer.gasLimit)
   if (gasLimit * maxFeeWei > GAS_COST_MAX_WEI) return 'nodes would not send what may cost more'

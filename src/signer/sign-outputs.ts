@@ -2,11 +2,12 @@
 import { signOutputs } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
+import { divideDown, larger, smaller } from '../core/money.ts'
 import { NO_OUTPUTS, withOutput } from '../core/vbytes.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
-import { feeAt, feeMost } from '../treasury/payout-cost.ts'
-import { isFull } from '../treasury/select-utxos.ts'
+import { feeMost } from '../treasury/payout-cost.ts'
+import { feeAt, isFull } from '../treasury/select-utxos.ts'
 import { nameOf, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { markSigning } from '../withdrawals/withdrawals.sql.ts'
@@ -268,12 +269,12 @@ const RATE_OVER_QUOTE_MAX = 5n
 
 /** The network's rate now, within sight of what was quoted: rows of the database say the one, a MAC guards the other. */
 function payoutRate(chain: ChainName, market: bigint, payables: readonly Payable[]): bigint {
-  const quoted = payables.reduce((most, { request }) => {
-    const quoted = (request.networkFeeAtoms * 1_000n) / QUOTED_VBYTES
-    return quoted > most ? quoted : most
-  }, 0n)
+  const quoted = payables.reduce(
+    (most, { request }) => larger(most, divideDown(request.networkFeeAtoms * 1_000n, QUOTED_VBYTES)),
+    0n,
+  )
   const most = boundedRate(networkOfChain(chain), quoted * RATE_OVER_QUOTE_MAX)
-  return market < most ? market : most
+  return smaller(market, most)
 }
 
 function signPayout(keys: ChainKeys, { paid, selection }: Plan, rate: bigint, position: bigint): SignedEntry {

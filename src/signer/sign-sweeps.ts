@@ -3,17 +3,18 @@
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 
+import type { ChainName } from '../core/assets.ts'
+import { divideDown, notBelowZero, smaller } from '../core/money.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import {
-  ETHER_SWEEP_GAS,
   etherSweepPrice,
   gasPrice,
   type NetworkRates,
   quotedGasPrice,
   SWEEP_WORTH_LEAST_TIMES,
   sweepFunding,
-  TOKEN_SWEEP_GAS_MAX,
 } from '../treasury/fees.ts'
+import { scheduleOf } from '../treasury/gas.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
@@ -26,8 +27,6 @@ import { chainIdOf, contractOf, HOT_WALLET, transferEntry } from './sign-transfe
 import type { ChainKeys } from './vault.ts'
 
 const SWEEPS_READ = 200
-/** A deposit address that is given gas runs no code: a plain transfer, exactly. */
-const ETHER_GAS = 21_000n
 
 const beginScan = rememberScans<{ readonly id: string }>()
 
@@ -37,7 +36,7 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
   const rates = await findFeeRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) return
-  const terms = { price: gasPrice(rates), chainId }
+  const terms = { price: gasPrice(rates), chainId, gas: scheduleOf(rates) }
   await signDeployment(signer, keys, terms)
   const scan = beginScan(signer, keys)
   const list = (after: string | null) => listSweeps(signer.db, { chain, series, after, limit: SWEEPS_READ })
@@ -74,7 +73,9 @@ async function signSweep(
   if (address !== sweep.address) return 'its address is not the one at its position'
   // What an earlier sweep left there is used first.
   const needsGas =
-    sweep.asset !== 'ETH' && !sweep.isFunded && sweep.etherAtoms < TOKEN_SWEEP_GAS_MAX * quotedGasPrice(rates)
+    sweep.asset !== 'ETH' &&
+    !sweep.isFunded &&
+    sweep.etherAtoms < scheduleOf(rates).tokenSweepMost * quotedGasPrice(rates)
   if (needsGas) return fundGas(signer, keys, sweep, rates, chainId)
   const nonce = await nextNonce(signer.db, keys.chain, address)
   if (nonce === null) return 'the nonce of its address is not known yet'
@@ -109,7 +110,10 @@ async function fundGas(
   const atoms = sweepFunding(rates) - sweep.etherAtoms
   // At the ceiling of all prices.
   if (atoms <= 0n) return 'gas is dearer than any transaction may offer'
-  const feeAtoms = ETHER_GAS * price.maxFeeWei
+  // The address runs no code; until it is given ether, the chain does not know it.
+  const { transfer, newAccount } = scheduleOf(rates)
+  const gasLimit = transfer + newAccount
+  const feeAtoms = gasLimit * price.maxFeeWei
   const ether = (await spendableBalances(signer.db, chain, hotWallet.address)).get('ETH') ?? 0n
   if (ether < atoms + feeAtoms) return 'the hot wallet holds too little ether for its gas'
   if (!(await allowsFee(signer, chain, feeAtoms, atoms))) return NO_MORE_GAS
@@ -127,7 +131,7 @@ async function fundGas(
     to: sweep.address,
     atoms,
     valueAtoms: atoms,
-    gasLimit: ETHER_GAS,
+    gasLimit,
     price,
     from: HOT_WALLET,
   })
@@ -137,16 +141,25 @@ type Moved = Pick<Parameters<typeof transferEntry>[1], 'asset' | 'contract' | 'a
 
 async function priceEther(
   signer: Signer,
-  { chain }: ChainKeys,
+  { chain, hotWallet }: ChainKeys,
   sweep: PlannedSweep,
   rates: NetworkRates,
 ): Promise<Moved | string> {
   const price = etherSweepPrice(rates)
-  const feeAtoms = ETHER_SWEEP_GAS * price.maxFeeWei
+  const { transfer, newAccount } = scheduleOf(rates)
+  // A plain transfer, for the hot wallet runs no code. With gas for a new account, which the next one does not use, some would stay.
+  if (newAccount > 0n && !(await isOnChain(signer, chain, hotWallet.address)))
+    return 'the hot wallet is not on the chain yet: send it some ether first'
+  const feeAtoms = transfer * price.maxFeeWei
   if (sweep.atoms < SWEEP_WORTH_LEAST_TIMES * feeAtoms) return 'it is not worth its gas at this price'
   if (!(await allowsFee(signer, chain, feeAtoms, 0n))) return NO_MORE_GAS
-  return { asset: 'ETH', contract: null, atoms: sweep.atoms - feeAtoms, gasLimit: ETHER_SWEEP_GAS, price }
+  return { asset: 'ETH', contract: null, atoms: sweep.atoms - feeAtoms, gasLimit: transfer, price }
 }
+
+/** Whether an account of ours has sent or holds something there, as the worker saw it last. */
+const isOnChain = async ({ db }: Signer, chain: ChainName, address: string): Promise<boolean> =>
+  ((await nextNonce(db, chain, address)) ?? 0n) > 0n ||
+  ((await spendableBalances(db, chain, address)).get('ETH') ?? 0n) > 0n
 
 /** At the price that the ether at the address can pay. */
 async function priceToken(
@@ -156,12 +169,13 @@ async function priceToken(
   rates: NetworkRates,
 ): Promise<Moved | string> {
   const ether = (await spendableBalances(signer.db, chain, address)).get('ETH') ?? 0n
-  const affordable = ether / TOKEN_SWEEP_GAS_MAX
+  const { tokenSweepMost: gasLimit } = scheduleOf(rates)
+  const affordable = divideDown(notBelowZero(ether), gasLimit)
   const market = gasPrice(rates)
-  const maxFeeWei = affordable < market.maxFeeWei ? affordable : market.maxFeeWei
+  const maxFeeWei = smaller(affordable, market.maxFeeWei)
   if (maxFeeWei < rates.rate) return 'the gas it was given does not suffice at this price'
-  if (!(await allowsFee(signer, chain, TOKEN_SWEEP_GAS_MAX * maxFeeWei, 0n))) return NO_MORE_GAS
-  const priorityFeeWei = market.priorityFeeWei < maxFeeWei ? market.priorityFeeWei : maxFeeWei
+  if (!(await allowsFee(signer, chain, gasLimit * maxFeeWei, 0n))) return NO_MORE_GAS
+  const priorityFeeWei = smaller(market.priorityFeeWei, maxFeeWei)
   const contract = contractOf(signer, chain, asset)
-  return { asset, contract, atoms, gasLimit: TOKEN_SWEEP_GAS_MAX, price: { maxFeeWei, priorityFeeWei } }
+  return { asset, contract, atoms, gasLimit, price: { maxFeeWei, priorityFeeWei } }
 }

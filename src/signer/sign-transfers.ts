@@ -5,7 +5,8 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
 import { findFeeRates } from '../treasury/fee-rates.sql.ts'
-import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
+import { type GasPrice, gasPrice, type NetworkRates, payoutGasLimit } from '../treasury/fees.ts'
+import { scheduleOf } from '../treasury/gas.ts'
 import { nameOf, type SignedEntry, type SweepEntry, type TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { rehearsalWith, type WaitingFor } from '../withdrawals/withdrawal.ts'
@@ -46,7 +47,7 @@ export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<bo
   while (requests.length > 0) {
     let left = readLeftOnce(signer.db)
     for (const request of requests) {
-      const outcome = await signRequest(signer, keys, request, gasPrice(rates), chainId, left)
+      const outcome = await signRequest(signer, keys, request, rates, chainId, left)
       // What it needs was taken meanwhile: the next turn looks again, after a rest.
       if (outcome === 'taken') return false
       if (outcome === 'placed') {
@@ -68,13 +69,14 @@ async function signRequest(
   signer: Signer,
   keys: ChainKeys,
   request: Requested,
-  price: GasPrice,
+  rates: NetworkRates,
   chainId: number,
   left: LeftRows,
 ): Promise<'placed' | 'taken' | 'waits'> {
   if (await isPaid(signer, request, new Set())) return 'waits'
   const { chain, asset, netAtoms } = request
-  const gasLimit = payoutGasLimit(request, price)
+  const price = gasPrice(rates)
+  const gasLimit = payoutGasLimit(request, price, scheduleOf(rates))
   const rehearsal = rehearsalWith(request, gasLimit)
   const planned = { atoms: 0n, freely: signer.approvals.planFreely() }
   const rows = { left, held: readHeldOnce(signer.db, [request]) }

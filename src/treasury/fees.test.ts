@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ASSETS } from '../core/assets.ts'
+import { FORKS } from '../core/forks.ts'
 import { ratio } from '../core/ratio.ts'
 import { readAmount } from '../withdrawals/amount.ts'
-import { costOf, networkFeeAtoms, payoutFeeAtoms } from './fees.ts'
+import { costOf, gasFeeAtoms, payoutFeeAtoms, RATE_BOUNDS } from './fees.ts'
+import { scheduleOf } from './gas.ts'
 
 test('the four parts of a withdrawal always sum up, and the payout fee never rounds down', () => {
   fc.assert(
@@ -38,14 +40,24 @@ test('a payout fee is never above the payout, and never below nothing', () => {
   for (const bps of [-1n, 10_001n]) assert.throws(() => payoutFeeAtoms(100n, bps), RangeError)
 })
 
-test('the network fee: virtual bytes on Bitcoin, gas on Ethereum, gas priced in the token for tokens', () => {
-  assert.equal(networkFeeAtoms('BTC', { rate: 10_001n, priorityRate: 0n }, null), 2_211n)
+test('the network fee of Ethereum: gas, priced in the token for tokens', () => {
   const rates = { rate: 20_000_000_000n, priorityRate: 1_000_000_000n }
-  assert.equal(networkFeeAtoms('ETH', rates, null), 26_000_000_000n * 21_000n)
+  assert.equal(gasFeeAtoms('ETH', rates, null), 26_000_000_000n * 21_000n)
   // 65,000 gas at 26 gwei are 0.00169 ether; at 2,500 dollars and one dollar a token that is 4.225.
   const prices = { ether: ratio(250_000n, 1n), token: ratio(100n, 1n) }
-  assert.equal(networkFeeAtoms('USDC', rates, prices), 4_225_000n)
-  assert.throws(() => networkFeeAtoms('USDT', rates, null), RangeError)
+  assert.equal(gasFeeAtoms('USDC', rates, prices), 4_225_000n)
+  assert.throws(() => gasFeeAtoms('USDT', rates, null), RangeError)
+})
+
+test('no quote counts on dearer gas than any transaction of ours offers, whatever a node or the database says', () => {
+  const rate = fc.bigInt(0n, 10n ** 30n)
+  fc.assert(
+    fc.property(rate, rate, fc.constantFrom(...FORKS), (rate, priorityRate, fork) => {
+      const { quoted } = scheduleOf({ fork })
+      const fee = gasFeeAtoms('ETH', { rate, priorityRate, fork }, null)
+      assert.ok(fee <= quoted.ETH * RATE_BOUNDS.ethereum.ceiling)
+    }),
+  )
 })
 
 test('what does not cover its fees, or leaves dust, is refused', () => {

@@ -4,8 +4,10 @@
  */
 import { ASSET_FACTS, type Asset, type Network } from '../core/assets.ts'
 import { unprocessable } from '../core/errors.ts'
-import { divideUp, formatDecimal, pow10 } from '../core/money.ts'
+import type { Fork } from '../core/forks.ts'
+import { divideDown, divideUp, formatDecimal, larger, pow10, smaller } from '../core/money.ts'
 import type { Ratio } from '../core/ratio.ts'
+import { type GasSchedule, ofAsset, scheduleOf } from './gas.ts'
 
 const BPS_PER_WHOLE = 10_000n
 
@@ -14,6 +16,8 @@ export interface NetworkRates {
   readonly rate: bigint
   /** Wei per gas on top of the base fee; 0 on chains with outputs. */
   readonly priorityRate: bigint
+  /** Of Ethereum: the newest fork that its blocks show, which says how much gas is used. */
+  readonly fork?: Fork | undefined
 }
 
 /**
@@ -30,23 +34,18 @@ export const RATE_BOUNDS: Readonly<
 
 export function boundedRate(network: Network, rate: bigint): bigint {
   const { floor, ceiling } = RATE_BOUNDS[network]
-  return rate < floor ? floor : rate > ceiling ? ceiling : rate
+  return smaller(larger(rate, floor), ceiling)
 }
+
+/** No gas of ours is paid more for, whatever the node said. */
+const belowGasCeiling = (weiPerGas: bigint): bigint => smaller(weiPerGas, RATE_BOUNDS.ethereum.ceiling)
 
 /** Two P2WPKH inputs, a taproot-sized output and change: what most payouts need, in virtual bytes. */
 export const QUOTED_VBYTES = 221n
-/** Gas of a plain transfer, and of a token transfer to an address that held none before (USDT's is the dearest). */
-const QUOTED_GAS = { ETH: 21_000n, token: 65_000n } as const
-
-/**
- * Gas that a payout may use at most, and its sender has to hold ether for: more than a transfer needs, for receivers that
- * are contracts. What is not used is not paid.
- */
-export const PAYOUT_GAS_MAX = { ETH: 60_000n, token: 120_000n } as const
 
 /** Wei per gas that a quote counts on: the base fee may rise by an eighth per block. */
 export const quotedGasPrice = (rates: NetworkRates): bigint =>
-  divideUp(rates.rate * 5n, 4n) + rates.priorityRate
+  belowGasCeiling(divideUp(rates.rate * 5n, 4n) + rates.priorityRate)
 
 /** What one gas may cost at most, and how much of it goes to the block's maker. */
 export interface GasPrice {
@@ -56,11 +55,8 @@ export interface GasPrice {
 
 /** The base fee may double (six full blocks) before such a transaction waits. Bounded whatever the node said. */
 export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPrice {
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const wanted = 2n * rates.rate + rates.priorityRate
-  const maxFeeWei = wanted < ceiling ? wanted : ceiling
-  const priorityFeeWei = rates.priorityRate < maxFeeWei ? rates.priorityRate : maxFeeWei
-  return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
+  const maxFeeWei = belowGasCeiling(2n * rates.rate + rates.priorityRate)
+  return { maxFeeWei: larger(maxFeeWei, 1n), priorityFeeWei: smaller(rates.priorityRate, maxFeeWei) }
 }
 
 /**
@@ -70,15 +66,13 @@ export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPric
 export function payoutGasLimit(
   { asset, amountAtoms }: { readonly asset: Asset; readonly amountAtoms: bigint },
   { maxFeeWei }: GasPrice,
+  { payoutMost, quoted }: GasSchedule,
 ): bigint {
-  if (asset !== 'ETH') return PAYOUT_GAS_MAX.token
-  const covered = amountAtoms / maxFeeWei
-  if (covered >= PAYOUT_GAS_MAX.ETH) return PAYOUT_GAS_MAX.ETH
-  return covered > QUOTED_GAS.ETH ? covered : QUOTED_GAS.ETH
+  if (asset !== 'ETH') return payoutMost.token
+  const covered = divideDown(amountAtoms, maxFeeWei)
+  return smaller(larger(covered, quoted.ETH), payoutMost.ETH)
 }
 
-/** Gas of a sweep of ether: the hot wallet is no contract, so it is a plain transfer, exactly. */
-export const ETHER_SWEEP_GAS = 21_000n
 /**
  * What a sweep moves is worth at least so many times its gas: less is planned for none, and for none of ether is ever
  * signed, first or as a bump.
@@ -87,26 +81,18 @@ export const SWEEP_WORTH_LEAST_TIMES = 2n
 
 /** Price and tip of a sweep of ether are alike: the whole price is paid, so that nothing is left behind. */
 export function etherSweepPrice(rates: NetworkRates): GasPrice {
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const wanted = quotedGasPrice(rates)
-  const maxFeeWei = wanted < ceiling ? wanted : ceiling
+  const maxFeeWei = quotedGasPrice(rates)
   return { maxFeeWei, priorityFeeWei: maxFeeWei }
 }
 
-/** What the sweep of a token may use at most: USDC and USDT take up to 65,000. What it does not use stays for a next one. */
-export const TOKEN_SWEEP_GAS_MAX = 80_000n
-
 /** The gas that an address is given for the sweep of its token: the base fee may rise by half before it waits. */
-export function sweepFunding({ rate, priorityRate }: NetworkRates): bigint {
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const wanted = divideUp(rate * 3n, 2n) + priorityRate
-  return TOKEN_SWEEP_GAS_MAX * (wanted < ceiling ? wanted : ceiling)
-}
+export const sweepFunding = ({ rate, priorityRate, fork }: NetworkRates): bigint =>
+  scheduleOf({ fork }).tokenSweepMost * belowGasCeiling(divideUp(rate * 3n, 2n) + priorityRate)
 
 /** Nodes refuse to send what may cost more than one ether in fees (geth's `--rpc.txfeecap`). */
 export const GAS_COST_MAX_WEI = 10n ** 18n
 /** What is signed for the first time leaves room for its replacements. */
-export const FIRST_GAS_COST_MAX_WEI = GAS_COST_MAX_WEI / 2n
+export const FIRST_GAS_COST_MAX_WEI = divideDown(GAS_COST_MAX_WEI, 2n)
 
 /** The smallest output every node relays: below this a P2PKH output is dust (Core `GetDustThreshold`). */
 export const OUTPUT_ATOMS_MIN: Readonly<Record<Asset, bigint>> = {
@@ -124,16 +110,14 @@ export interface TokenPrices {
 }
 
 /**
- * The network fee of one payout, in atoms of the coin that is paid out, rounded up.
+ * The gas of one payout on a chain with accounts, in atoms of the coin that is paid out, rounded up.
  *
  * @param prices - Needed for tokens only.
  */
-export function networkFeeAtoms(asset: Asset, rates: NetworkRates, prices: TokenPrices | null): bigint {
-  if (ASSET_FACTS[asset].network !== 'ethereum') return divideUp(rates.rate * QUOTED_VBYTES, 1_000n)
-  const price = quotedGasPrice(rates)
-  if (asset === 'ETH') return price * QUOTED_GAS.ETH
+export function gasFeeAtoms(asset: Asset, rates: NetworkRates, prices: TokenPrices | null): bigint {
+  const wei = quotedGasPrice(rates) * ofAsset(scheduleOf(rates).quoted, asset)
+  if (asset === 'ETH') return wei
   if (!prices) throw new RangeError(`the network fee of ${asset} needs the prices of ether and of ${asset}`)
-  const wei = price * QUOTED_GAS.token
   const dividend =
     wei * prices.ether.numerator * prices.token.denominator * pow10(ASSET_FACTS[asset].decimals)
   const divisor = prices.ether.denominator * prices.token.numerator * pow10(ASSET_FACTS.ETH.decimals)

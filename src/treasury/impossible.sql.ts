@@ -29,6 +29,30 @@ export async function listImpossible(db: Queryable, chain: ChainName, depth: num
   return rows.map((row) => row.replacement_set)
 }
 
+/** A replacement set that was sent, and what it spends that is in no block any more. */
+export interface StrandedSet {
+  readonly replacementSet: string
+  readonly coins: readonly string[]
+}
+
+/**
+ * Sets that may wait for ever: a reorganisation took a coin that they spend, and the node, which takes what spends a coin that waits,
+ * refuses them for what is missing, this many blocks after they were sent first. Chains with outputs only.
+ */
+export const listStranded = (db: Queryable, chain: ChainName, depth: number): Promise<StrandedSet[]> =>
+  allRows(
+    db,
+    `select t.replacement_set as "replacementSet", array_agg(distinct c.txid || ':' || c.output_index) as coins
+     from signed_transactions t
+     join chains v on v.chain = t.chain
+     join utxos c on c.chain = t.chain and c.reserved_by = t.replacement_set and c.block_height is null
+       and not exists (select from signed_transactions o where o.chain = c.chain and o.txid = c.txid and o.replacement_set = c.reserved_by)
+     where t.chain = $1 and ${openSql('t')} and t.status = 'refused' and t.sent_at is not null and t.refusal like '%missing%'
+       and t.since_height <= v.tip_height - $2::bigint
+     group by t.replacement_set order by t.replacement_set`,
+    [chain, depth],
+  )
+
 /** A replacement set of a chain with accounts that no block took for long. */
 export interface OverdueSet {
   readonly replacementSet: string

@@ -2,9 +2,10 @@
  * What a payout on a chain with outputs may cost: priced by the UTXOs that will be spent for it, and never out of proportion
  * to what was charged for it or to what it pays (docs/decisions/0037).
  */
+import { divideDown, larger } from '../core/money.ts'
 import { vbytesOf } from '../core/vbytes.ts'
 import { QUOTED_VBYTES } from './fees.ts'
-import { CHANGE_SCRIPT_LENGTH, divideUpKvb, INPUTS_MAX, inputFee } from './select-utxos.ts'
+import { CHANGE_SCRIPT_LENGTH, INPUTS_MAX, inputFee } from './select-utxos.ts'
 
 /** A withdrawal that needs more UTXOs than these is refused: a smaller one, or waiting for a consolidation, helps. */
 export const UTXOS_PER_WITHDRAWAL_MAX = 5_000
@@ -15,10 +16,8 @@ const FEE_OVER_CHARGE_MAX = 5n
 const FEE_SHARE_MAX = 100n
 
 /** The most that the miner fee of a payout may be. */
-export function feeMost(charged: bigint, paid: bigint): bigint {
-  const [byCharge, byShare] = [FEE_OVER_CHARGE_MAX * charged, paid / FEE_SHARE_MAX]
-  return byCharge > byShare ? byCharge : byShare
-}
+export const feeMost = (charged: bigint, paid: bigint): bigint =>
+  larger(FEE_OVER_CHARGE_MAX * charged, divideDown(paid, FEE_SHARE_MAX))
 
 /**
  * Virtual bytes of what it takes to pay out: one transaction, with others before it that gather UTXOs into one where there are
@@ -29,11 +28,8 @@ export function payoutVbytes(utxos: number, scriptLength: number): bigint {
   const inputs = utxos - gatherings * (INPUTS_MAX - 1)
   const gathering = vbytesOf(INPUTS_MAX, [CHANGE_SCRIPT_LENGTH])
   const payout = gatherings * gathering + vbytesOf(inputs, [scriptLength, CHANGE_SCRIPT_LENGTH])
-  return BigInt(payout) > QUOTED_VBYTES ? BigInt(payout) : QUOTED_VBYTES
+  return larger(BigInt(payout), QUOTED_VBYTES)
 }
-
-export const feeAt = (rateAtomsPerKvb: bigint, vbytes: bigint): bigint =>
-  divideUpKvb(vbytes * rateAtomsPerKvb)
 
 /** What the first of some UTXOs holds, the first two, and so on. */
 export function sumsOf(atoms: readonly bigint[]): bigint[] {

@@ -1,5 +1,6 @@
 /** Which UTXOs pay: one that suffices, the smallest such; else the largest until they do, as far as one transaction is relayed. Pure. */
 import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
+import { divideUp, larger } from '../core/money.ts'
 import { type OutputSizes, STANDARD_VBYTES_MAX, sizesOf, vbytesWith, withOutput } from '../core/vbytes.ts'
 
 export interface Utxo {
@@ -58,10 +59,10 @@ export const CHILD_VBYTES = BigInt(vbytesWith(1, sizesOf([CHANGE_SCRIPT_LENGTH])
  * replacement, which then needs no UTXO more.
  */
 export const bumpReserve = (feeAtoms: bigint, rateAtomsPerKvb: bigint, dustAtoms: bigint): bigint =>
-  feeAtoms + divideUpKvb(2n * CHILD_VBYTES * rateAtomsPerKvb) + dustAtoms
+  feeAtoms + feeAt(rateAtomsPerKvb, 2n * CHILD_VBYTES) + dustAtoms
 
 /** What an input costs, rounded up. */
-export const inputFee = (rateAtomsPerKvb: bigint): bigint => divideUpKvb(INPUT_VBYTES * rateAtomsPerKvb)
+export const inputFee = (rateAtomsPerKvb: bigint): bigint => feeAt(rateAtomsPerKvb, INPUT_VBYTES)
 
 /** A UTXO of less pays for itself poorly: more than half of it would be the fee of spending it. */
 export const worthSpending = (rateAtomsPerKvb: bigint): bigint => 2n * inputFee(rateAtomsPerKvb)
@@ -158,12 +159,14 @@ function split(
   }: Omit<Spending, 'scriptLengths'> & { readonly outputs: OutputSizes; readonly changeMin: bigint },
 ): Pick<Selection<Utxo>, 'feeAtoms' | 'changeAtoms'> | null {
   const rest = atoms - outputAtoms
-  const feeFor = (sizes: OutputSizes) => divideUpKvb(BigInt(vbytesWith(inputs, sizes)) * rateAtomsPerKvb)
+  const feeFor = (sizes: OutputSizes) => feeAt(rateAtomsPerKvb, BigInt(vbytesWith(inputs, sizes)))
   const feeWithChange = feeFor(withOutput(outputs, CHANGE_SCRIPT_LENGTH))
   const worthKeeping = dustAtoms + inputFee(rateAtomsPerKvb)
-  if (rest - feeWithChange >= (changeMin > worthKeeping ? changeMin : worthKeeping))
+  if (rest - feeWithChange >= larger(changeMin, worthKeeping))
     return { feeAtoms: feeWithChange, changeAtoms: rest - feeWithChange }
   return changeMin === 0n && rest >= feeFor(outputs) ? { feeAtoms: rest, changeAtoms: 0n } : null
 }
 
-export const divideUpKvb = (atoms: bigint): bigint => (atoms + 999n) / 1_000n
+/** What virtual bytes cost at a rate, rounded up. */
+export const feeAt = (rateAtomsPerKvb: bigint, vbytes: bigint): bigint =>
+  divideUp(vbytes * rateAtomsPerKvb, 1_000n)

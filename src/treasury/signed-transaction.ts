@@ -124,12 +124,22 @@ export const openSql = (alias: string): string =>
 
 /**
  * SQL: a transaction of ours that is in a block, or may enter one yet. Of a replacement set only one does: while none of it is there the
- * newest, most likely; a child lives beside its parent.
+ * newest, most likely; a child lives beside its parent. None while a coin that it spends is lost.
  */
 export const comingSql = (alias: string): string => `(${alias}.block_height is not null or ${openSql(alias)}
   and not exists (select from signed_transactions n where n.chain = ${alias}.chain and n.replacement_set = ${alias}.replacement_set
     and n.kind = 'replacement' and n.created_at > ${alias}.created_at)
-  and ${unrivalledSql(alias)})`
+  and ${unrivalledSql(alias)} and not ${lostCoinSql(alias)})`
+
+/**
+ * SQL: a reorganisation took the block of a coin that its replacement set spends, and no block has it again. What others sent may never
+ * come back: whoever made it may have spent what it was made of.
+ */
+export const lostCoinSql = (
+  alias: string,
+): string => `exists (select from utxos l where l.chain = ${alias}.chain
+  and l.reserved_by = ${alias}.replacement_set and l.block_height is null
+  and not exists (select from signed_transactions o where o.chain = l.chain and o.txid = l.txid and o.replacement_set = l.reserved_by))`
 
 /** SQL: no block holds a transaction of its replacement set that it cannot live beside, as a child lives beside its parent. */
 export const unrivalledSql = (alias: string): string =>

@@ -4,6 +4,7 @@ import { invariant } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { allRows, anyRow, countRows } from '../db/rows.ts'
 import {
+  lostCoinSql,
   openSql,
   SIGNED_STATUSES,
   type SignedKind,
@@ -280,7 +281,7 @@ export const wishBumps = (
     db,
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and ${openSql('t')} and not bump_wanted
-       and block_height is null
+       and block_height is null and not ${lostCoinSql('t')}
        and (sent_at is not null or status = 'refused' and $4::boolean)
        -- Nobody is in a hurry for a consolidation, unless somebody waits to be paid.
        and (t.kind <> 'consolidation' or exists (select from withdrawals w where w.chain = t.chain and w.status = 'requested'))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Asset } from '../core/assets.ts'
-import { readDestination } from './destination.ts'
+import { LostAddress, readDestination } from './destination.ts'
 
 type Mode = 'mainnet' | 'testnet' | 'regtest'
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -95,6 +95,33 @@ test('EIP-55: a mixed-case address needs its checksum; the zero address and prec
   refused('ETH', 'mainnet', `0x${'0'.repeat(40)}`)
   refused('ETH', 'mainnet', `0x${'0'.repeat(39)}9`)
   refused('ETH', 'mainnet', `${good} `)
+})
+
+test('an address that nobody holds the key of is refused for that, and not for how it is written', () => {
+  for (const end of ['0', '1', '9', 'dEaD', 'dead', 'ffff']) {
+    const address = `0x${end.padStart(40, '0')}`
+    assert.throws(
+      () => readDestination('ETH', 'mainnet', address),
+      (error) => error instanceof LostAddress && /nobody holds the key.*is lost/.test(error.message),
+      address,
+    )
+  }
+  assert.ok(readDestination('ETH', 'mainnet', `0x${'10000'.padStart(40, '0')}`))
+})
+
+test('while no mode is known, what one of them can read is taken, and nothing else', () => {
+  for (const [asset, address] of [
+    ['BTC', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx'],
+    ['BTC', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['USDC', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+  ] as const)
+    assert.ok(readDestination(asset, null, address).lookup)
+  for (const [asset, address] of [
+    ['LTC', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx'],
+    ['BTC', 'nonsense'],
+    ['ETH', `0x${'0'.repeat(40)}`],
+  ] as const)
+    assert.throws(() => readDestination(asset, null, address), { reason: 'invalid_address' })
 })
 
 test('any text is either an address or refused kindly', () => {

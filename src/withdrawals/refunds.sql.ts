@@ -36,19 +36,25 @@ export async function listRefundIds(
 /** SQL of the alias `w` of `withdrawals`, refunds of one payment: what they took, done or under way, or in vain. */
 export const REFUNDED_ATOMS = "sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end)"
 
-/** Atoms of its own asset that refunds took from what a payment holds, done or under way, or in vain. */
-export async function sumRefunded(
-  db: Queryable,
-  payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
-): Promise<bigint> {
-  const [refunded] = await runRows<{ atoms: bigint }>(db, SUM_REFUNDED, [
-    { account_id: payment.accountId, payment_id: payment.id, asset: payment.asset },
-  ])
-  return refunded?.atoms ?? 0n
+export interface Refunds {
+  /** Of the payment's own asset: what refunds took from what it holds, done or under way, or in vain. */
+  readonly refundedAtoms: bigint
+  /** Somebody wanted its buyer to have something back, and may have got nothing of it done. */
+  readonly wereAsked: boolean
 }
 
-const SUM_REFUNDED = overRows(
+export async function readRefunds(
+  db: Queryable,
+  payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
+): Promise<Refunds> {
+  const [asked] = await runRows<{ atoms: bigint | null }>(db, READ_REFUNDS, [
+    { account_id: payment.accountId, payment_id: payment.id, asset: payment.asset },
+  ])
+  return { refundedAtoms: asked?.atoms ?? 0n, wereAsked: asked !== undefined }
+}
+
+const READ_REFUNDS = overRows(
   { account_id: 'uuid', payment_id: 'uuid', asset: 'text' },
-  (rows) => `select place, ${REFUNDED_ATOMS} as atoms from ${rows}
-    join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id and w.asset = r.asset group by place`,
+  (rows) => `select place, ${REFUNDED_ATOMS} filter (where w.asset = r.asset) as atoms from ${rows}
+    join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id group by place`,
 )

@@ -4,6 +4,7 @@ import { invariant } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
 import {
+  type FailureReason,
   isOwnKind,
   type MerchantKind,
   WAITING_FOR,
@@ -28,7 +29,7 @@ export interface WithdrawalResource {
   readonly net_atoms: string
   readonly destination_address: string
   readonly tx_hash: string | null
-  readonly failure_reason: string | null
+  readonly failure_reason: FailureReason | null
   /** Ours: what stands between it and the next state; null at its end. */
   readonly waiting_for: WaitingReason | null
   readonly created_at: string
@@ -38,7 +39,7 @@ export interface WithdrawalResource {
 /** A merchant's: the gateway's own are shown to nobody but the operator. */
 export function withdrawalResource(withdrawal: Withdrawal): WithdrawalResource {
   const { kind } = withdrawal
-  invariant(!isOwnKind(kind), `withdrawal ${withdrawal.id} is the gateway's own`)
+  invariant(!isOwnKind(kind), `withdrawal ${showId('wd', withdrawal.id)} is the gateway's own`)
   return { ...factsOf(withdrawal), kind }
 }
 
@@ -54,7 +55,7 @@ const factsOf = (withdrawal: Withdrawal): Omit<WithdrawalResource, 'kind'> => ({
   destination_address: withdrawal.destination,
   tx_hash: withdrawal.txHash,
   waiting_for: waitingOf(withdrawal),
-  failure_reason: withdrawal.status === 'failed' ? (withdrawal.refusedReason ?? 'not_payable') : null,
+  failure_reason: withdrawal.status === 'failed' ? withdrawal.refusedReason : null,
   created_at: withdrawal.createdAt.toISOString(),
   completed_at: isoOrNull(withdrawal.completedAt),
 })

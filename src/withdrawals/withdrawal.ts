@@ -45,13 +45,38 @@ export interface WithdrawalRequest {
   readonly askedBy: string
 }
 
-/** Why one failed that was wanted no longer. */
-export const CANCELLED = 'cancelled'
-/** Why one failed that other people of the team said no to, or said nothing about in time. */
-export const DECLINED = 'declined'
-export const NOT_APPROVED = 'not_approved'
-/** Why one of the sandbox failed that was asked to. */
-export const SIMULATED_FAILURE = 'sandbox'
+/** Why one failed; docs/payments.md tells merchants what each means. */
+export const FAILURE_REASONS = [
+  /** It was wanted no longer. */
+  'cancelled',
+  /** Other people of the team said no to it, or said nothing about it in time. */
+  'declined',
+  'not_approved',
+  /** The operator's or the merchant's allowlist does not have its address. */
+  'not_on_allowlist',
+  /** However long it waited, it would be above the operator's limit. */
+  'limit_per_tx',
+  'limit_per_hour',
+  'limit_per_day',
+  /** Its row is not what was made, contradicts itself, is not covered by a hold, or names no address. */
+  'not_authentic',
+  'not_consistent',
+  'not_held',
+  'invalid_address',
+  /** A node said that its call would revert: it was not signed. */
+  'would_revert',
+  /** Its call reverted. */
+  'reverted',
+  /** Another transaction used the nonce, or the coins, of the one that paid it. */
+  'nonce_used',
+  'coins_spent',
+  /** A deep reorganisation paid it after its hold was given back. */
+  'paid_after_failure',
+  /** The sandbox was asked to let it fail. */
+  'sandbox',
+] as const
+export type FailureReason = (typeof FAILURE_REASONS)[number]
+
 /** What a node said of a transfer when it was asked whether it would succeed. */
 export type RehearsalNote = 'succeeds' | 'reverts' | 'unclear'
 
@@ -67,8 +92,6 @@ export function rehearsalWith(
   if (rehearsal === 'reverts' && gasMax > rehearsedGas) return null
   return rehearsal
 }
-/** Why one failed that a node said would revert: it was not signed. */
-export const WOULD_REVERT = 'would_revert'
 
 /** Why nothing was signed yet for what was requested. */
 export const WAITING_FOR = [
@@ -92,7 +115,7 @@ export interface Withdrawal extends WithdrawalRequest {
   readonly txHash: string | null
   readonly createdAt: Date
   readonly completedAt: Date | null
-  readonly refusedReason: string | null
+  readonly refusedReason: FailureReason | null
   readonly waitingFor: WaitingFor | null
   /** Nothing is signed for it any more. */
   readonly cancelWanted: boolean

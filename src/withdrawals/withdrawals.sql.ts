@@ -1,11 +1,17 @@
 /** Rows of withdrawals. What was requested never changes; only its status, and what became of it. */
 import type { Asset, ChainName } from '../core/assets.ts'
-import type { AccountId, WithdrawalId } from '../core/ids.ts'
+import { type AccountId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
 import { allRows, anyRow } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
-import { isPayable, type WaitingFor, type Withdrawal, type WithdrawalStatus } from './withdrawal.ts'
+import {
+  type FailureReason,
+  isPayable,
+  type WaitingFor,
+  type Withdrawal,
+  type WithdrawalStatus,
+} from './withdrawal.ts'
 
 /** What was asked for, of withdrawals `w`. */
 export const WITHDRAWAL_REQUEST_COLUMNS = `w.account_id as "accountId", w.id, w.kind, w.payment_id as "paymentId", w.chain, w.asset,
@@ -73,7 +79,7 @@ export const lockPaidBy = (tx: Tx, chain: ChainName, replacementSet: string): Pr
 export async function markRefused(
   db: Queryable,
   request: Pick<Withdrawal, 'accountId' | 'id'>,
-  reason: string,
+  reason: FailureReason,
 ): Promise<void> {
   await db.query(
     `update withdrawals w set refused_reason = $3
@@ -159,7 +165,7 @@ export const listSigning = (
 export async function updateWithdrawal(
   tx: Tx,
   of: Pick<Withdrawal, 'accountId' | 'id'>,
-  change: { status: WithdrawalStatus; txHash: string | null; reason?: string },
+  change: { status: WithdrawalStatus; txHash: string | null; reason?: FailureReason },
 ): Promise<Withdrawal> {
   const [row] = await runRows<Withdrawal>(tx, UPDATE_WITHDRAWAL, [
     {
@@ -170,7 +176,7 @@ export async function updateWithdrawal(
       reason: change.reason ?? null,
     },
   ])
-  if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
+  if (!row) throw new Error(`withdrawal ${showId('wd', of.id)} was locked and is gone`)
   return row
 }
 
@@ -239,7 +245,7 @@ export async function wantCancelled(
     [accountId, id],
   )
   const [row] = rows
-  if (!row) throw new Error(`withdrawal ${id} was locked and is gone`)
+  if (!row) throw new Error(`withdrawal ${showId('wd', id)} was locked and is gone`)
   return row
 }
 

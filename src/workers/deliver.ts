@@ -177,7 +177,11 @@ class Deliverer {
         // Sending never throws; what does is a secret that does not open. It is due again in a minute, and the log repeats it.
         this.#giveUp(delivery, { isUnsendable: true })
         this.#gateway.log.error(
-          { err: error, delivery: delivery.id, endpointId: delivery.endpointId },
+          {
+            err: error,
+            delivery: showId('dlv', delivery.id),
+            endpoint: showId('whk', delivery.endpointId),
+          },
           'a delivery could not be attempted',
         )
       } finally {
@@ -223,7 +227,12 @@ class Deliverer {
         failure: verdict.kind === 'delivered' ? null : failureOf(outcome),
       })
     this.#gateway.log.debug(
-      { accountId, delivery: delivery.id, verdict: verdict.kind, durationMs },
+      {
+        account: showId('acct', accountId),
+        delivery: showId('dlv', delivery.id),
+        verdict: verdict.kind,
+        durationMs,
+      },
       'a delivery was attempted',
     )
   }
@@ -274,9 +283,8 @@ class Deliverer {
 const laneOf = ({ endpointId, subject }: ClaimedDelivery): string => `${endpointId} ${subject}`
 
 /** Of an attempt, before its outcome. Its receiver is named nowhere in it: where merchants listen is theirs to tell. */
-function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {
+function spanOf({ subject, eventId, type, attempts }: ClaimedDelivery) {
   const [, id] = subject.split(':')
-  const type = /"type":"([a-z.]+)"/.exec(body.slice(0, 200))?.[1] ?? 'event'
   return {
     ...below(rootOf(id ?? eventId)),
     name: `webhook ${type}`,

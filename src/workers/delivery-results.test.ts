@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDeliveries } from '../../test/deliveries.ts'
 import { waitFor } from '../../test/wait-for.ts'
-import { newId } from '../core/ids.ts'
+import { newId, showId } from '../core/ids.ts'
 import { type Log, SILENT } from '../core/log.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { Unreachable } from '../db/failures.ts'
@@ -85,7 +85,7 @@ test('what can never be written down is said, and holds up no other', async () =
   assert.deepEqual(rows.map(({ status }) => status).sort(), ['delivered', 'delivered', 'pending'])
   assert.deepEqual(
     said.map((line) => (line as { delivery: unknown }).delivery),
-    [odd.id],
+    [odd && showId('dlv', odd.id)],
   )
 })
 

@@ -91,7 +91,7 @@ async function record(db: Database, log: Log, batch: readonly DeliveryResult[]):
     const [first, second] = batch
     if (second) return await recordEach(db, log, batch)
     const what = 'what a delivery met can not be written down; it is sent again when its lease ends'
-    log.error({ err: error, delivery: first?.delivery.id }, what)
+    log.error({ err: error, delivery: first && showId('dlv', first.delivery.id) }, what)
   }
   return { written: batch, rest: [], error: null }
 }
@@ -158,7 +158,10 @@ async function judgeEndpoints(
   for (const { accountId, id, reason } of ended) {
     await db.transaction((tx) => switchOff(tx, accountId, id, reason))
     failing.delete(id)
-    log.warn({ accountId, endpointId: id, reason }, 'a webhook endpoint was disabled')
+    log.warn(
+      { account: showId('acct', accountId), endpoint: showId('whk', id), reason },
+      'a webhook endpoint was disabled',
+    )
   }
 }
 

@@ -1,12 +1,12 @@
 /** Counts what long lists begin their pages by, an account a turn. */
-import type { AccountId } from '../core/ids.ts'
+import { type AccountId, showId } from '../core/ids.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { sqlState } from '../db/failures.ts'
+import { CHECK_VIOLATION } from '../db/sqlstate.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { findAccountToRank, forgetRanks, rankPayments } from '../payments/places/payment-ranks.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-const CHECK_VIOLATED = '23514'
 /** An account is passed over for so long, or until no other is due. */
 const PASSED_OVER_MS = 5 * MINUTE_MS
 
@@ -44,8 +44,11 @@ export async function rankNext(
     if (isMore !== null) passedOver.delete(accountId)
   } catch (error) {
     // Fewer than none: the counts are not those of the payments, and begin anew.
-    if (sqlState(error) !== CHECK_VIOLATED) throw error
-    log.error({ account: accountId }, 'what was counted of its payments did not fit them; it is counted anew')
+    if (sqlState(error) !== CHECK_VIOLATION) throw error
+    log.error(
+      { account: showId('acct', accountId) },
+      'what was counted of its payments did not fit them; it is counted anew',
+    )
     await forgetRanks(db, accountId)
   }
   return true

@@ -1,11 +1,11 @@
 /** Sends mails that are due, and writes those that tell of acts and alerts. Runs where SMTP_URL is set. */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import { SECOND_MS } from '../core/time.ts'
 import { tellApprovers } from '../flows/approvals/tell-approvers.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { tellPeople } from '../flows/people/tell-people.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { type Letter, pauseAfter } from '../mails/mail.ts'
 import {
   type ClaimedMail,

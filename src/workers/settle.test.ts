@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { settleSideBySide, tellStory } from '../../test/story.ts'
+import { showId } from '../core/ids.ts'
 import { refundPayment } from '../flows/withdrawals/refund-payment.ts'
 import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
 import { type SetAside, settleNext } from './settle.ts'
@@ -29,7 +30,7 @@ test('a payment that can not be decided about holds up no other, and the operato
   const { rows } = await gateway.db.query<{ subject: string }>(
     "select subject from alerts where kind = 'payment_stuck'",
   )
-  assert.deepEqual(rows, [{ subject: stuck.id }])
+  assert.deepEqual(rows, [{ subject: showId('pay', stuck.id) }])
 
   await gateway.db.query("update balances set atoms = $1 where kind = 'unresolved'", [COIN / 2n])
   while (await settleNext(gateway, new Map()));

@@ -1,14 +1,14 @@
 /** Decides about payments that the chain touched, some of them in one transaction. Any number of these may run. */
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import { type Aside, listAside, setAside } from '../core/aside.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure, TamperedRow } from '../core/errors.ts'
-import type { PaymentId } from '../core/ids.ts'
+import { type PaymentId, showId } from '../core/ids.ts'
 import { below, rootOf, type Traces } from '../core/trace.ts'
 import { together } from '../db/together.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { settlePayment } from '../flows/payments/settle-payment.ts'
 import { type Settled, tellOfPayments } from '../flows/payments/tell-of-payments.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { type ClaimedDecision, claimDecisions } from '../payments/payments.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -115,17 +115,18 @@ async function tellStuck(
   { accountId, paymentId }: ClaimedDecision,
   error: unknown,
 ): Promise<void> {
+  const shown = showId('pay', paymentId)
   gateway.log.error(
-    { payment: paymentId, account: accountId, err: error },
+    { payment: shown, account: showId('acct', accountId), err: error },
     'a payment can not be decided about',
   )
   const isTampered = error instanceof TamperedRow
   await raiseAlert(gateway.db, {
     kind: isTampered ? 'row_tampered' : 'payment_stuck',
     accountId,
-    subject: paymentId,
+    subject: shown,
     message: isTampered
       ? `${error.message}. Nothing is credited for the payment; find out who writes the database`
-      : `payment ${paymentId} can not be decided about; the log says why. It is tried again every minute`,
+      : `payment ${shown} can not be decided about; the log says why. It is tried again every minute`,
   })
 }

@@ -4,6 +4,7 @@
  * Beside the polls it compares what addresses hold, which takes long where there are many.
  */
 import { hostname } from 'node:os'
+import { raiseAlert } from '../alerts/alerts.sql.ts'
 import type { ChainPort } from '../chains/chain.ts'
 import { type Lease, releaseLease, StaleLease, takeLease } from '../chains/chain-progress.sql.ts'
 import { type ChainName, isSimulated } from '../core/assets.ts'
@@ -14,7 +15,6 @@ import { SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { checkEther } from '../flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../flows/watching/observe-chain.ts'
-import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { type Loop, restAfter, startLoop } from './loop.ts'
 
 /** A comparison is due once a day, or after blocks were lost: nobody waits for its first page. */

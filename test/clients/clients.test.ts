@@ -12,12 +12,14 @@ import { join } from 'node:path'
 import test, { after, before, describe } from 'node:test'
 import { promisify } from 'node:util'
 import { signatureHeaders } from '../../src/events/signature.ts'
-import { testApp, testMerchant } from '../api.ts'
+import { call, testApp, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
 import { HALVES, type Half, isHalf, sendHalf } from '../half-answers.ts'
+import { IDEMPOTENCY_KEYS } from '../idempotency-keys.ts'
+import { losingServer } from '../lost-answers.ts'
 
 const exec = promisify(execFile)
-const gateway = await testGateway({ freshPerChain: 20 })
+const gateway = await testGateway({ freshPerChain: 60 })
 const app = await testApp(gateway)
 const base = `${await app.listen({ port: 0, host: '127.0.0.1' })}/v1`
 const { key } = await testMerchant(gateway.db)
@@ -29,10 +31,17 @@ interface Language {
   readonly command: readonly string[]
   /** Before each program. */
   readonly head: string
-  /** Calls every public method with `a` for each argument that has to be given, and a body where one is taken. */
+  /**
+   * Calls every public method with `a` for each argument that has to be given, and a body where one is taken, and prints each answer as a
+   * line of JSON. It waits for nothing between tries.
+   */
   readonly everyMethod: string
   /** Creates a payment at the variable BECK_URL and prints its id, or the name of what was thrown. */
   readonly create: string
+  /** Does so with each of KEYS as its Idempotency-Key, and prints a line for each. */
+  readonly createWithKeys: string
+  /** Makes a payment with the metadata of each of IDS, as it was read, and prints its id. */
+  readonly giveBack: string
   /** Reads `{ body, headers, secrets }` as JSON from the variable SENT and prints the type, or the name of what was thrown. */
   readonly verify: string
 }
@@ -44,8 +53,10 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     command: ['python3', '-W', 'error'],
     head: `import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, ${JSON.stringify(join(root, 'clients/python'))})\n`,
     everyMethod: `
-import inspect, os
+import inspect, json, os
+import beck
 from beck import Beck
+beck._pause = lambda *_: None
 client = Beck("bk_test_x", os.environ["BECK_URL"])
 for group in vars(client).values():
     for name, method in inspect.getmembers(group, inspect.ismethod):
@@ -54,7 +65,8 @@ for group in vars(client).values():
         needed = [p for p in inspect.signature(method).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
         answer = method(*["a" for _ in needed])
         if inspect.isgenerator(answer):
-            list(answer)
+            answer = list(answer)
+        print(name, json.dumps(answer))
 `,
     create: `
 import os
@@ -65,6 +77,24 @@ try:
     print(client.payments.create(asset="LTC", fiat_amount=Decimal("49.90"))["id"], end="")
 except Exception as error:
     print(type(error).__name__, getattr(error, "reason", ""), end="")
+`,
+    createWithKeys: `
+import json, os
+import beck
+client = beck.Beck(os.environ["BECK_API_KEY"], os.environ["BECK_URL"])
+for key in json.loads(os.environ["KEYS"]):
+    try:
+        print(client.payments.create(asset="LTC", fiat_amount=5, idempotency_key=key)["status"])
+    except Exception as error:
+        print(type(error).__name__)
+`,
+    giveBack: `
+import json, os
+import beck
+client = beck.Beck(os.environ["BECK_API_KEY"], os.environ["BECK_URL"])
+for id in json.loads(os.environ["IDS"]):
+    metadata = client.payments.retrieve(id)["metadata"]
+    print(client.payments.create(asset="LTC", fiat_amount=5, metadata=metadata)["id"])
 `,
     verify: `
 import json, os
@@ -79,15 +109,16 @@ except Exception as error:
   php: {
     file: 'program.php',
     command: ['php', '-d', 'display_errors=stderr', '-d', 'error_reporting=-1'],
-    head: `<?php\n${['errors', 'Beck', 'Webhook'].map((name) => `require ${JSON.stringify(join(root, `clients/php/src/${name}.php`))};\n`).join('')}`,
+    head: `<?php\n${['errors', 'Json', 'Beck', 'Webhook'].map((name) => `require ${JSON.stringify(join(root, `clients/php/src/${name}.php`))};\n`).join('')}`,
     everyMethod: `
+eval('namespace Beck; function usleep() {}');
 $client = new Beck\\Beck('bk_test_x', getenv('BECK_URL'));
 foreach ((new ReflectionClass($client))->getMethods(ReflectionMethod::IS_PUBLIC) as $method) {
     if ($method->isConstructor() || $method->getName() === 'each') continue;
     $given = [];
     foreach ($method->getParameters() as $parameter)
         if (!$parameter->isOptional()) $given[] = (string) $parameter->getType() === 'array' ? ['x' => 1] : 'a';
-    $method->invokeArgs($client, $given);
+    echo $method->getName(), ' ', json_encode($method->invokeArgs($client, $given)), "\\n";
 }
 foreach ($client->each('payments') as $nothing);
 `,
@@ -97,6 +128,24 @@ try {
     echo $client->createPayment(['asset' => 'LTC', 'fiat_amount' => '49.90'])['id'];
 } catch (Throwable $error) {
     echo str_replace(['Beck\\\\', 'Exception'], ['', 'Error'], $error::class), ' ', $error->reason ?? '';
+}
+`,
+    createWithKeys: `
+$client = new Beck\\Beck(getenv('BECK_API_KEY'), getenv('BECK_URL'));
+foreach (json_decode(getenv('KEYS')) as $key) {
+    try {
+        echo $client->createPayment(['asset' => 'LTC', 'fiat_amount' => 5], $key)['status'], "\\n";
+    } catch (Throwable $error) {
+        echo str_replace(['Beck\\\\', 'Exception'], ['', 'Error'], $error::class), "\\n";
+    }
+}
+`,
+    giveBack: `
+$client = new Beck\\Beck(getenv('BECK_API_KEY'), getenv('BECK_URL'));
+foreach (json_decode(getenv('IDS')) as $id) {
+    $metadata = $client->payment($id)['metadata'];
+    is_array($metadata) || throw new TypeError('metadata is an array');
+    echo $client->createPayment(['asset' => 'LTC', 'fiat_amount' => 5, 'metadata' => $metadata])['id'], "\\n";
 }
 `,
     verify: `
@@ -184,6 +233,54 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
         asked.map(({ method, path }) => `${method} ${path.replace('/v1', '').split('?')[0]}`),
       )
       assert.deepEqual([...used].sort(), operations.sort())
+    })
+
+    test('each method whose first answer is lost returns what it returns without that', async () => {
+      const answersOf = async (losing: boolean) => {
+        const server = losingServer(losing)
+        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        const told = await run(language, language.everyMethod, { BECK_URL: url }).finally(() =>
+          server.close(),
+        )
+        return told.split('\n')
+      }
+      const whole = await answersOf(false)
+      assert.ok(whole.length > 30, 'each prints its answer')
+      assert.deepEqual(await answersOf(true), whole)
+    })
+
+    test('what it sends as an Idempotency-Key is what Beck takes, and nothing else is sent', async () => {
+      const taken = IDEMPOTENCY_KEYS.map(([each, isTaken]) => [JSON.stringify(each), isTaken])
+      const keys = JSON.stringify(IDEMPOTENCY_KEYS.map(([each]) => each))
+      const own = await testMerchant(gateway.db)
+      const variables = { BECK_API_KEY: own.key, BECK_URL: base, KEYS: keys }
+      const told = await run(language, language.createWithKeys, variables)
+      const outcomes = told.trimEnd().split('\n')
+      assert.deepEqual(new Set(outcomes), new Set(['pending', 'ConfigurationError']))
+      assert.deepEqual(
+        taken.map(([each], at) => [each, outcomes[at] === 'pending']),
+        taken,
+      )
+    })
+
+    test('metadata that it read is taken when it is given back, and stays what it was', async () => {
+      const given = [
+        {},
+        { a: {}, b: [], c: [{}, [], { d: {} }] },
+        { 0: 'x' },
+        { a: { 0: 1, 1: 2 }, b: { 1: 1 }, c: [1, 2] },
+        { metadata: {}, a: { metadata: { 0: {} } } },
+        { '': { '': [] }, n: null, f: 1.5, t: true },
+      ]
+      const ids: string[] = []
+      for (const metadata of given)
+        ids.push((await call(app, key, 'POST', '/payments', { body: { asset: 'LTC', fiat_amount: 5, metadata } })).data.id) // biome-ignore format: short
+      const variables = { BECK_API_KEY: key, BECK_URL: base, IDS: JSON.stringify(ids) }
+      const again = (await run(language, language.giveBack, variables)).trimEnd().split('\n')
+      const kept: unknown[] = []
+      for (const id of again) kept.push((await call(app, key, 'GET', `/payments/${id}`)).data.metadata)
+      assert.deepEqual(kept, given)
     })
 
     test('what is cut off or fails is tried again under one key; a number keeps its digits', async () => {

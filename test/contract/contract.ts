@@ -1,5 +1,5 @@
 /**
- * The merchant API's contract as data, written down from its text and not from our code: every operation with its
+ * The merchant API's contract as data, written beside our code and not derived from it: every operation with its
  * scope, what it takes and refuses ({@link Field}), and what it answers ({@link Shape}). `contract.test.ts` walks it.
  */
 import {

@@ -34,7 +34,7 @@ export const CREATED_PAYMENT = {
     required_confirmations: 'integer',
     expires_at: 'time',
   },
-  // Stored and returned as it is (contract, POST /payments).
+  // Stored and returned as it is (POST /payments).
   metadata: 'object',
 }
 export const CUSTOMER = {

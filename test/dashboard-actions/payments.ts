@@ -73,7 +73,7 @@ export const PAYMENT_STORIES: Stories = {
     open: async ({ main: { home } }) => ({
       page: `${home}/payments/new`,
       action: `${home}/payments/new`,
-      fields: { amount: '19.90', reference: 'order-7' },
+      fields: { fiat_amount: '19.90', reference: 'order-7' },
       seen: '$19.90 pending',
     }),
   },

@@ -1,7 +1,7 @@
 /** Payment links as they are really opened: by many people behind one address, and by programs that read along. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findPaymentLink, insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
+import { findLinkForVisitor, insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
 import { showId } from '../../src/core/ids.ts'
 import { startBrowser } from '../browser.ts'
 import { testHosted } from '../hosted.ts'
@@ -26,7 +26,7 @@ async function makeLink() {
   )
   return {
     url: `${origin}/pay/${showId('plink', link.id)}`,
-    uses: async () => (await findPaymentLink(gateway.db, link.id))?.uses,
+    uses: async () => (await findLinkForVisitor(gateway.db, link.id))?.uses,
   }
 }
 

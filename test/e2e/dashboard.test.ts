@@ -116,7 +116,7 @@ test('a key is made after a confirmation, shown once, and lets a program in', as
 })
 
 test('the codes of a payment, a link and a point of sale hold what stands beside them', async () => {
-  const form = { asset: 'LTC', amount: '25', currency: 'USD' }
+  const form = { asset: 'LTC', fiat_amount: '25', currency: 'USD' }
   const made = async (path: string, fields: Record<string, string>) => {
     const answer = await context.request.post(`${origin}${home}${path}`, {
       form: fields,

@@ -1,8 +1,10 @@
 /** Withdrawals whose way is troubled: fees that rise, blocks that are taken back, nodes that fail in every way. */
+
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, it } from 'node:test'
 import { OutsideFailure } from '../../src/core/errors.ts'
+import { showId } from '../../src/core/ids.ts'
 import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawal.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { payOnce, signAll } from '../payouts.ts'
@@ -158,7 +160,7 @@ describe('a reorganisation', () => {
     const now = await payouts.now(withdrawal)
     assert.deepEqual([now.status, now.refusedReason], ['failed', 'paid_after_failure'])
     const { rows } = await gateway.db.query<{ kind: string }>('select kind from alerts where subject = $1', [
-      withdrawal.id,
+      showId('wd', withdrawal.id),
     ])
     assert.deepEqual(rows, [{ kind: 'payout_after_failure' }])
     assert.equal(await payouts.announced(withdrawal), 0)

@@ -1,7 +1,7 @@
 /** A wallet of many small UTXOs, and fees that rise and fall: on a real Litecoin node, with a rate that the worker is told. */
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
+import { quoteWithdrawal } from '../../src/flows/withdrawals/price-withdrawal.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
 import { fillAddressPool } from '../../src/wallets/address-pool.sql.ts'
 import { signAll, testSigner } from '../payouts.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { showId } from '../../src/core/ids.ts'
 import { formatDecimal } from '../../src/core/money.ts'
 import { litecoinRoad } from './litecoin-road.ts'
 
@@ -191,7 +192,7 @@ describe('a reorganisation on a real Litecoin node', () => {
     assert.equal(await road.balance('LTC', 'available'), before)
     assert.deepEqual(await road.events(payment), [...LIFE, 'payment.expired'])
     const { rows } = await gateway.db.query<{ kind: string }>('select kind from alerts where subject = $1', [
-      `payment:${payment.id}:settle:1`,
+      `payment:${showId('pay', payment.id)}:settle:1`,
     ])
     assert.deepEqual(rows, [{ kind: 'settlement_reversed' }], 'the operator hears of it')
   })

@@ -99,7 +99,8 @@ describe('a reorganisation of a real Litecoin node', () => {
     await road.mine(1)
     await node.rollBack(7)
     await node.replace(deposit)
-    for (let count = 0; count < 8; count++) {
+    await node.mine(6)
+    for (let count = 0; count < 2; count++) {
       await node.mine()
       await road.follow()
       await road.prove()

@@ -105,7 +105,7 @@ test('a role that nobody plays is named, with what stands still, and so is a Red
     const found = await ready()
     return found.database.ok ? null : found
   })
-  assert.match(full.database.problem ?? '', /the disk of PostgreSQL is full/)
+  assert.match(full.database.problem ?? '', /PostgreSQL has no room on its disk/)
   await db.query('drop trigger full_disk on running_roles')
   await waitFor('it writes again', async () => ((await ready()).database.ok ? true : null))
 

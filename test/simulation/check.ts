@@ -1,4 +1,4 @@
-/** What is never so, after whatever step. Written from the design alone: it shares no sum with the house's own proof. */
+/** What is never so, after whatever step. Written from what must hold alone: it shares no sum with the house's own proof. */
 import type { Balances, SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'

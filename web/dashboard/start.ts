@@ -1,6 +1,7 @@
 /** What a script adds to the dashboard: passkeys, copying, the keyboard's way to the search, the brand and a
  * withdrawal's quote as they are typed, pages that look again. */
 import { announce, offerCopies } from './copy.ts'
+import { closeMenuByKey } from './menu.ts'
 import { openPalette } from './palette.ts'
 import { offerPasskeys } from './passkeys.ts'
 import { showBrand } from './preview.ts'
@@ -17,6 +18,7 @@ offerCopies()
 tellWhatWasDone()
 offerPasskeys()
 openPalette()
+closeMenuByKey()
 tellTimes()
 showBrand()
 quoteAsTyped()

@@ -8,7 +8,8 @@ namespace Beck;
  * One account of a Beck payment gateway. PHP 8.1 or newer, no dependency. Use it only on a server: its key moves money.
  *
  * Answers are arrays as the API documents them. Amounts of coins are decimal strings. Give `fiat_amount` as int or float, or as
- * a decimal string, which is sent as a number with exactly its digits.
+ * a decimal string, which is sent as a number with exactly its digits. Inside `metadata` an object that
+ * an array could not be told from a list by, such as an empty one, stays an object.
  *
  * Every POST carries an idempotency key, chosen at random unless given. When no answer comes, on 429, on 5xx and while the first
  * try is still under way a call is tried again under the same key, so it is carried out once.
@@ -184,7 +185,7 @@ final class Beck
 
     public function deleteWebhook(string $id): array
     {
-        return $this->call('DELETE', '/webhooks/' . rawurlencode($id));
+        return $this->call('DELETE', '/webhooks/' . rawurlencode($id), ifGone: ['id' => $id, 'deleted' => true]);
     }
 
     public function enableWebhook(string $id): array
@@ -268,26 +269,30 @@ final class Beck
         array $query = [],
         ?array $body = null,
         ?string $idempotencyKey = null,
+        ?array $ifGone = null,
     ): array {
         $wanted = array_filter($query, static fn ($value): bool => $value !== null);
         $url = $this->base . $path . ($wanted ? '?' . http_build_query($wanted) : '');
         $headers = ["X-API-Key: $this->key", 'Accept: application/json', 'User-Agent: beck-php/0.1.0', 'Connection: close'];
-        $content = $body === null ? '' : self::json($body);
+        $content = $body === null ? '' : Json::write($body);
         if ($body !== null) {
             $headers[] = 'Content-Type: application/json';
         }
         if ($method === 'POST') {
             // The key stays the same through all tries: that is what makes them safe.
             $key = $idempotencyKey ?? bin2hex(random_bytes(16));
-            if (preg_match('/^[\x21-\x7e]{1,255}$/D', $key) !== 1) {
-                throw new ConfigurationException('an idempotency key is 1 to 255 printable ASCII characters');
+            if (strlen($key) > 255 || preg_match('/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/D', $key) !== 1) {
+                throw new ConfigurationException(
+                    'an idempotency key is 1 to 255 characters of printable ASCII, without spaces around them'
+                );
             }
             $headers[] = "Idempotency-Key: $key";
         }
+        $mayBeDone = false;
         for ($attempt = 0;; $attempt++) {
             $isLast = $attempt >= $this->retries;
             [$status, $retryAfter, $text] = $this->exchange($method, $url, $headers, $content);
-            $answer = json_decode($text, true, 512, JSON_BIGINT_AS_STRING);
+            $answer = Json::read($text);
             if ($status >= 200 && $status < 300) {
                 if (is_array($answer) && array_key_exists('data', $answer)) {
                     return $answer['data'] ?? [];
@@ -299,6 +304,11 @@ final class Beck
                 throw new ConnectionException("no whole answer from $this->base to $method $path");
             }
             $error = is_array($answer) && is_array($answer['error'] ?? null) ? $answer['error'] : [];
+            // An earlier try of this call may have deleted it.
+            if ($status === 404 && $mayBeDone && $ifGone !== null && str_ends_with($error['reason'] ?? '', '_not_found')) {
+                return $ifGone;
+            }
+            $mayBeDone = $mayBeDone || $status === 0 || ($status >= 500 && $retryAfter === 0);
             // The first try is still under way: its answer is had by asking again.
             $isInFlight = ($error['reason'] ?? null) === 'idempotency_key_in_flight';
             if ($status !== 0 && ($isLast || !($status === 429 || $status >= 500 || $isInFlight))) {
@@ -346,22 +356,5 @@ final class Beck
         }
         $isCut = $text === false || $about['timed_out'] || ($length !== null && strlen($text) < $length);
         return $isCut ? [0, 0, ''] : [$status, $retryAfter, $text];
-    }
-
-    /** JSON in which a decimal string as `fiat_amount` is a number with exactly its digits. */
-    private static function json(array $body): string
-    {
-        $fiat = $body['fiat_amount'] ?? null;
-        if (is_string($fiat)) {
-            if (preg_match('/^(0|[1-9]\d{0,11})(\.\d{1,10})?$/D', $fiat) !== 1) {
-                throw new ConfigurationException('fiat_amount is no decimal number such as 49.99');
-            }
-            unset($body['fiat_amount']);
-        }
-        $text = json_encode((object) $body, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_PRESERVE_ZERO_FRACTION);
-        if (!is_string($fiat)) {
-            return $text;
-        }
-        return "{\"fiat_amount\":$fiat" . ($text === '{}' ? '}' : ',' . substr($text, 1));
     }
 }

@@ -3,6 +3,7 @@ import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { member } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { larger } from '../../core/money.ts'
 import { AT_ONCE, inSteps, type SpareTime } from '../../core/spare-time.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
@@ -31,6 +32,7 @@ import {
   RPC_VERIFY_ALREADY_IN_UTXO_SET,
 } from './rpc.ts'
 import { piecesOf, ShownTransaction } from './shown.ts'
+import { tipReader } from './tip.ts'
 import { MalformedBytes, parseTransaction } from './transaction.ts'
 
 export interface BitcoinChainOptions {
@@ -45,8 +47,6 @@ export interface BitcoinChainOptions {
 /** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk, and Beck takes in with rests of half a second in all. */
 const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
 const OUTPOINTS_PER_BATCH = 500
-/** Headers the node may know without their blocks, as it does for a moment whenever a block arrives. */
-const BLOCKS_BEHIND_MAX = 3
 /** How many outputs of a transaction are looked for among the unspent; most have two. */
 const OUTPUTS_TRIED = 16
 /** Blocks after which what one minted can be spent (consensus: COINBASE_MATURITY). */
@@ -77,7 +77,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
   return {
     chain,
     identity: () => identity(rpc, network, chain),
-    tip: () => tip(rpc, network, chain),
+    tip: tipReader(rpc, network, chain),
     blockHash: (height) => blockHash(rpc, height),
 
     async readBlock(hash, { spareTime = AT_ONCE } = {}) {
@@ -129,32 +129,6 @@ async function identity(rpc: CoreRpc, network: BitcoinNetwork, chain: BitcoinLik
   if (checkpoint && found !== null && found !== checkpoint.hash)
     throw new WrongChain(chain, `${checkpoint.hash} at height ${checkpoint.height}`, found)
   return genesis
-}
-
-async function tip(rpc: CoreRpc, network: BitcoinNetwork, chain: BitcoinLike): Promise<BlockRef> {
-  const [chainAnswer, networkAnswer] = await rpc.batch([
-    { method: 'getblockchaininfo' },
-    { method: 'getnetworkinfo' },
-  ])
-  const info = take(chainAnswer)
-  const chainName = text(member(info, 'chain'))
-  if (chainName !== network.chainName) throw new WrongChain(chain, network.chainName, chainName)
-  const height = count(member(info, 'blocks'))
-  if (!network.isPrivate) {
-    const behind = count(member(info, 'headers')) - height
-    if (member(info, 'initialblockdownload') === true || behind > BLOCKS_BEHIND_MAX)
-      throw new OutsideFailure(
-        `the node at ${rpc.endpoint} still syncs: ${behind} blocks behind its headers`,
-        {
-          retryable: true,
-        },
-      )
-    if (count(member(take(networkAnswer), 'connections')) === 0)
-      throw new OutsideFailure(`the node at ${rpc.endpoint} has no peers and sees no news`, {
-        retryable: true,
-      })
-  }
-  return { height, hash: text(member(info, 'bestblockhash')) }
 }
 
 async function blockHash(rpc: CoreRpc, height: number): Promise<string | null> {
@@ -288,7 +262,7 @@ async function feeRates(rpc: CoreRpc, network: BitcoinNetwork): Promise<FeeRates
     kind: 'vbyte',
     atomsPerKvb: rate === undefined ? null : coinAtoms(rate),
     mayGuess: !network.hasFeeMarket,
-    floorAtomsPerKvb: full > relayed ? full : relayed,
+    floorAtomsPerKvb: larger(full, relayed),
   }
 }
 

@@ -3,6 +3,7 @@
  * that names it, the name its node answers with, and the prefixes of addresses (BIP-13, BIP-173, SLIP-173).
  */
 import type { Network } from '../../core/assets.ts'
+import { HOUR_MS, MINUTE_MS } from '../../core/time.ts'
 
 export type BitcoinLike = Extract<Network, 'bitcoin' | 'litecoin'>
 
@@ -21,6 +22,12 @@ export interface BitcoinNetwork {
   readonly scriptHashes: readonly number[]
   /** Blocks appear only when somebody asks for them, and having no peers is normal. */
   readonly isPrivate: boolean
+  /**
+   * A node whose last block is older sees none any more: 18 times the time between two blocks. By chance no block comes for so
+   * long once in e^18, 66 million, blocks: every 1,250 years on Bitcoin, every 310 on Litecoin. While half of all miners are
+   * gone it is once in e^9, three times a year on Bitcoin, thirteen on Litecoin: the coin is then refused until the next block. Absent where blocks come irregularly.
+   */
+  readonly tipAgeMsMax?: number
   /** Its blocks are full: what offers too little waits for days. Elsewhere what relays is mined. */
   readonly hasFeeMarket: boolean
 }
@@ -48,6 +55,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x00,
       scriptHashes: [0x05],
       isPrivate: false,
+      tipAgeMsMax: 3 * HOUR_MS,
       hasFeeMarket: true,
     },
     testnet: {
@@ -86,6 +94,7 @@ export const BITCOIN_NETWORKS = {
       pubKeyHash: 0x30,
       scriptHashes: [0x05, 0x32],
       isPrivate: false,
+      tipAgeMsMax: 45 * MINUTE_MS,
       hasFeeMarket: false,
     },
     testnet: {

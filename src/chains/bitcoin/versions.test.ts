@@ -53,7 +53,7 @@ const COMMON: Version['answers'] = {
   getmempoolentry: { code: -5, message: 'Transaction not in mempool' },
   getrawtransaction: { code: -5, message: NOT_FOUND },
   getbestblockhash: `"${TIP}"`,
-  getblockheader: `{"hash":"${TIP}","confirmations":1,"height":900001,"nTx":3}`,
+  getblockheader: `{"hash":"${TIP}","confirmations":1,"height":900001,"time":${Math.floor(Date.now() / 1_000)},"nTx":3}`,
   estimatesmartfee: '{"feerate":0.00012345,"blocks":3}',
 }
 

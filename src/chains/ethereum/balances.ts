@@ -3,11 +3,12 @@
  *
  * One `eth_getBalance` per address would be two calls per watched address and block; providers count and limit calls.
  * `contracts/Balances.sol` is run as a constructor instead and never deployed. A thousand addresses with two tokens
- * are 4 calls in one batch instead of 3,000.
+ * are 4 calls in one batch instead of 3,000. It answers by its revert, which costs no gas for code; ENS needs the same of nodes
+ * (EIP-3668).
  */
 import { encode } from 'ox/AbiConstructor'
 import { OutsideFailure } from '../../core/errors.ts'
-import { type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
+import { type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
 import { type Hex, hex } from './wire.ts'
 
@@ -17,15 +18,22 @@ const BALANCES = {
   inputs: [
     { name: 'accounts', type: 'address[]' },
     { name: 'tokens', type: 'address[]' },
+    { name: 'reverts', type: 'bool' },
   ],
 } as const
 
-/** An answer has to stay below 24,576 bytes, deployed code's bound. */
+/** An answer that is returned has to stay below 24,576 bytes, deployed code's bound. */
 const WORDS_MAX = 750
 const WORD_DIGITS = 64
 
+/** Whose errors come without what a call reverted with: they are asked for returned answers, for more gas. */
+const withoutData = new WeakSet<Rpc>()
+/** How clients say that a call reverted: Nethermind did otherwise before it said what geth says. */
+const REVERTED = /revert|vm execution error/i
+
 /** The calls that read ether and the tokens of every account, at a block hash (EIP-1898) or the latest block. */
 export function balanceCalls(
+  rpc: Rpc,
   accounts: readonly string[],
   tokens: readonly Hex[],
   at: { readonly blockHash: string } | 'latest',
@@ -35,7 +43,7 @@ export function balanceCalls(
   for (let start = 0; start < accounts.length; start += perCall) {
     const data = encode(BALANCES, {
       bytecode: hex(artifacts.contracts.Balances.bytecode, 'bytecode'),
-      args: [accounts.slice(start, start + perCall).map(toAddress), [...tokens]],
+      args: [accounts.slice(start, start + perCall).map(toAddress), [...tokens], !withoutData.has(rpc)],
     })
     calls.push({ method: 'eth_call', params: [{ data }, at] })
   }
@@ -43,7 +51,22 @@ export function balanceCalls(
 }
 
 /**
- * The balances that the answers to {@link balanceCalls} hold: for each account ether, then its tokens.
+ * The answers to {@link balanceCalls}, be they reverted with or returned. A node that drops them is asked otherwise the next time.
+ *
+ * @returns Errors where the reading failed.
+ */
+export const balanceAnswers = (rpc: Rpc, answers: readonly RpcAnswer[]): RpcAnswer[] =>
+  answers.map((answer) => {
+    if (!answer.error) return answer
+    const [data] = /0x[0-9a-f]+$/i.exec(String(answer.error.data)) ?? []
+    if (data === undefined && REVERTED.test(answer.error.answer)) withoutData.add(rpc)
+    // What Solidity itself reverts with has four bytes more than words.
+    const isAnswer = data !== undefined && (data.length - 2) % WORD_DIGITS === 0
+    return isAnswer ? { result: data } : answer
+  })
+
+/**
+ * The balances that {@link balanceAnswers} hold: for each account ether, then its tokens.
  *
  * @throws {OutsideFailure} when an answer is an error or not as long as asked.
  */

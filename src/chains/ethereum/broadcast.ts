@@ -8,6 +8,8 @@ import { hex } from './wire.ts'
 
 /** Geth and Erigon "already known", Nethermind "AlreadyKnown", Besu "Known transaction", Parity and Anvil "already imported". */
 const ALREADY_KNOWN = /already[ _]?known|already[ _]?(imported|exists)|\bknown[ _]transaction\b/i
+/** Besu's -32008: the node cannot judge any transaction yet. */
+const SYNCHRONISES = /\bsync/i
 /** Such as "unknown transaction type", or account: it may say of what. */
 const UNKNOWN = /\bunknown/i
 
@@ -36,4 +38,6 @@ export async function broadcastRaw(rpc: Rpc, rawTransaction: string): Promise<Br
 }
 
 const isAboutTheTransaction = (error: NodeError): boolean =>
-  !isUnsupported(error) && (error.code !== -32603 || REFUSAL.test(error.answer))
+  !isUnsupported(error) &&
+  !SYNCHRONISES.test(error.answer) &&
+  (error.code !== -32603 || REFUSAL.test(error.answer))

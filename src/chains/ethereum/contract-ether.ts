@@ -3,8 +3,10 @@
  * an address holds after a block, less what it held before, less the top-level transfers to it, plus what it sent
  * itself. Validator withdrawals and block rewards are found the same way.
  */
+import { SENT_BY_CONTRACT } from '../../core/ether-outputs.ts'
+import { notBelowZero } from '../../core/money.ts'
 import type { ChainTransaction } from '../chain.ts'
-import { type ExecutedTransaction, FROM_CONTRACTS_INDEX, movesEther, toLookup } from './transactions.ts'
+import { type ExecutedTransaction, movesEther, toLookup } from './transactions.ts'
 import type { Hex, WireBlock } from './wire.ts'
 
 /**
@@ -36,7 +38,7 @@ export function creditFromContracts(
       }
     }
   }
-  return credit > 0n ? credit : 0n
+  return notBelowZero(credit)
 }
 
 export interface ContractCredit {
@@ -56,7 +58,7 @@ export function creditTransaction(
     outputs: [
       {
         lookup: toLookup(credit.account),
-        index: FROM_CONTRACTS_INDEX,
+        index: SENT_BY_CONTRACT,
         asset: 'ETH',
         atoms: credit.atoms,
       },

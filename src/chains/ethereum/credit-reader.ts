@@ -6,21 +6,17 @@
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { SECOND_MS } from '../../core/time.ts'
-import { type Rpc, type RpcAnswer, take } from '../json-rpc.ts'
-import { balanceCalls, readBalances } from './balances.ts'
+import type { Rpc, RpcAnswer } from '../json-rpc.ts'
+import { balanceAnswers, balanceCalls, readBalances } from './balances.ts'
 import { type ContractCredit, creditFromContracts } from './contract-ether.ts'
+import { isStateGone } from './state-gone.ts'
 import type { ExecutedTransaction } from './transactions.ts'
-import { type Hex, readBlockRef, type WireBlock } from './wire.ts'
+import type { Hex, WireBlock } from './wire.ts'
 
 /** Four calls before the block and four after it: what a node answers well within one deadline. */
 const ACCOUNTS_PER_PAGE = 3_000
 /** No page begins later than this after the first: a block comes every 12 s, and the chain has to stay in sight. */
 const PAGES_MS_MAX = 4 * SECOND_MS
-
-/** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
-const STATE_DEPTH_BLOCKS = 64
-const STATE_GONE =
-  /missing trie node|pruned|no state found|state .*(not available|unavailable|missing)|state is not|historical state|old data|distance to target block|BlockOutOfRange/i
 
 interface Balances {
   readonly blockHash: string
@@ -82,12 +78,18 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
   async function readPage(block: WireBlock, page: readonly Hex[], mayMiss: boolean): Promise<string | null> {
     const unread = page.filter((account) => !held.after.has(account))
     const unknown = unread.filter((account) => !held.before.has(account))
-    const before = balanceCalls(unknown, [], { blockHash: block.parentHash })
-    const after = balanceCalls(unread, [], { blockHash: block.hash })
+    const before = balanceCalls(rpc, unknown, [], { blockHash: block.parentHash })
+    const after = balanceCalls(rpc, unread, [], { blockHash: block.hash })
     try {
-      const answers = await rpc.batch([...before, ...after])
+      const answers = balanceAnswers(rpc, await rpc.batch([...before, ...after]))
       const failed = answers.find(({ error }) => error)?.error
-      if (failed && (await isStateGone(rpc, block, page, failed.answer)))
+      if (
+        failed &&
+        (await isStateGone(rpc, block.height, failed, {
+          method: 'eth_getBalance',
+          params: [page[0], 'latest'],
+        }))
+      )
         return 'has the state of a block no longer'
       pairUp(unknown, answers.slice(0, before.length), held.before)
       pairUp(unread, answers.slice(before.length), held.after)
@@ -97,25 +99,6 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
       throw error
     }
   }
-}
-
-/**
- * Clients word it in many ways. Where the words are unknown, the state is gone when the block is deep and the same
- * question about the latest block is answered.
- */
-async function isStateGone(
-  rpc: Rpc,
-  block: WireBlock,
-  accounts: readonly string[],
-  message: string,
-): Promise<boolean> {
-  if (STATE_GONE.test(message)) return true
-  const [latest, sample] = await rpc.batch([
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    ...balanceCalls(accounts.slice(0, 1), [], 'latest'),
-  ])
-  const { height } = readBlockRef(take(latest))
-  return sample !== undefined && !sample.error && height - block.height >= STATE_DEPTH_BLOCKS
 }
 
 function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[], into: Map<Hex, bigint>): void {

@@ -1,9 +1,11 @@
 /** Which network a node is on, how far it is, and what it charges now. */
 import { OutsideFailure } from '../../core/errors.ts'
+import { FORKS, type Fork } from '../../core/forks.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { type BlockRef, type FeeRates, WrongChain } from '../chain.ts'
 import { type Rpc, take } from '../json-rpc.ts'
-import { list, quantity, readBlockRef, record } from './wire.ts'
+import { isUnsupported } from './rpc.ts'
+import { isAbsent, list, quantity, readBlockRef, record } from './wire.ts'
 
 export type EthereumNetwork = 'mainnet' | 'sepolia' | 'dev'
 
@@ -47,19 +49,34 @@ export async function readTip(rpc: Rpc, network: EthereumNetwork, name: string):
 }
 
 export async function readFeeRates(rpc: Rpc): Promise<FeeRates> {
-  const [history, priority] = await rpc.batch([
+  const [history, priority, latest] = await rpc.batch([
     { method: 'eth_feeHistory', params: ['0x1', 'latest', []] },
     { method: 'eth_maxPriorityFeePerGas' },
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
   ])
   // One fee for each block asked for, then the next block's, which follows from the last.
+  const isGiven = !priority?.error || !isUnsupported(priority.error)
   const fees = list(record(take(history), 'fee history').baseFeePerGas, 'fee history')
   return {
     kind: 'gas',
     baseFeeWei: quantity(fees.at(-1), 'base fee'),
-    priorityFeeWei:
-      priority && !priority.error ? quantity(priority.result, 'priority fee') : DEFAULT_PRIORITY_FEE_WEI,
+    priorityFeeWei: isGiven ? quantity(take(priority), 'priority fee') : DEFAULT_PRIORITY_FEE_WEI,
+    fork: forkOf(record(take(latest), 'block')),
   }
 }
+
+/**
+ * What the headers of blocks have since a fork, by any client's name for it: of Prague EIP-7685, of Amsterdam EIP-7928, which Besu
+ * called otherwise at first.
+ */
+const SHOWN_BY: Readonly<Record<Fork, readonly string[]>> = {
+  prague: ['requestsHash'],
+  amsterdam: ['blockAccessListHash', 'balHash'],
+}
+
+/** The newest fork that a block shows, by what its header has. */
+const forkOf = (block: Readonly<Record<string, unknown>>): Fork =>
+  FORKS.findLast((fork) => SHOWN_BY[fork].some((field) => !isAbsent(block[field]))) ?? FORKS[0]
 
 /**
  * A node whose consensus client died says that it does not synchronise, and shows the last block it was given for ever:

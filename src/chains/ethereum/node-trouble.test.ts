@@ -226,6 +226,43 @@ describe('an Ethereum node in trouble', () => {
     assert.equal(asked.filter((method) => method === 'eth_getBlockReceipts').length, 1)
   })
 
+  it('that has no time for receipts is not asked for each of them', async () => {
+    const asked: string[] = []
+    const error = { code: -32000, message: 'the database is closed' }
+    const url = await proxy((method, answer) => {
+      asked.push(method)
+      return method === 'eth_getBlockReceipts' ? { error } : answer
+    })
+    const { hash } = await open().tip()
+    await assert.rejects(open({ rpcUrl: url }).readBlock(hash), /the database is closed/)
+    assert.ok(!asked.includes('eth_getTransactionReceipt'))
+  })
+
+  it('that has no time for the priority fee has one all the same', async () => {
+    const of = (error: { code: number; message: string }) =>
+      proxy((method, answer) => (method === 'eth_maxPriorityFeePerGas' ? { error } : answer))
+    const rpcUrl = await of({ code: -32000, message: 'the database is closed' })
+    await assert.rejects(open({ rpcUrl }).feeRates(), /the database is closed/)
+    const without = await of({ code: -32601, message: 'Method not found' })
+    assert.equal((await open({ rpcUrl: without }).feeRates()).kind, 'gas')
+  })
+
+  for (const [fork, shown] of [
+    ['prague', {}],
+    ['prague', { blockAccessListHash: null }],
+    ['amsterdam', { blockAccessListHash: `0x${'11'.repeat(32)}` }],
+    ['amsterdam', { balHash: `0x${'11'.repeat(32)}` }],
+  ] as const)
+    it(`that shows ${JSON.stringify(shown)} in its last block is asked for gas as under ${fork}`, async () => {
+      const url = await proxy((method, answer) =>
+        method === 'eth_getBlockByNumber'
+          ? { result: { ...(answer as { result: object }).result, ...shown } }
+          : answer,
+      )
+      const rates = await open({ rpcUrl: url }).feeRates()
+      assert.equal(rates.kind === 'gas' && rates.fork, fork)
+    })
+
   it('is asked once for what watched addresses hold after a block', async () => {
     const asked: string[] = []
     const url = await proxy((method, answer) => {
@@ -254,6 +291,23 @@ describe('an Ethereum node in trouble', () => {
       assert.equal(asked.filter((method) => method === 'eth_call').length, calls)
     }
   })
+
+  for (const data of [undefined, 'Reverted 0x', {}])
+    it(`that drops what calls revert with (${JSON.stringify(data)}) is asked otherwise`, async () => {
+      const url = await proxy((method, answer) => {
+        if (method !== 'eth_call' || !('error' in answer)) return answer
+        const { code, message } = answer.error
+        return { error: { code, message: message.slice(0, 18), ...(data !== undefined && { data }) } }
+      })
+      const holder = address()
+      await anvil.send({ to: holder, value: 4n })
+      await anvil.call(usdc, 'transfer', [holder, 3n])
+      await anvil.mine()
+      const chain = open({ rpcUrl: url })
+      const query = { outpoints: [], addresses: [holder] }
+      await assert.rejects(chain.holdings(query), OutsideFailure)
+      assert.deepEqual(await chain.holdings(query), { ETH: 4n, USDC: 3n, USDT: 0n })
+    })
 
   it('that shows a block without all its receipts is asked again later', async () => {
     const url = await proxy((method, answer) => (method === 'eth_getBlockReceipts' ? { result: [] } : answer))
@@ -405,7 +459,7 @@ describe('a WebSocket to an Ethereum node', () => {
   }
 })
 
-type Answer = { result: unknown } | { error: { code: number; message: string } }
+type Answer = { result: unknown } | { error: { code: number; message: string; data?: unknown } }
 
 interface Call {
   readonly id: number

@@ -46,6 +46,14 @@ test('who used a nonce is found among the blocks below a height, and only there'
   assert.deepEqual(await findNonceUse(young, from, 3n, tip + 600), { kind: 'unused' }, 'not even now')
 })
 
+test('a node in trouble says nothing of a nonce: it is asked again, and nothing is unclear for that', async () => {
+  const node = remembering(2 ** 31, 'not now')
+  const tip = await anvil.height()
+  await assert.rejects(findNonceUse(node, from, 0n, tip), /not now/)
+  await anvil.mine(64)
+  assert.deepEqual(await findNonceUse(node, from, 0n, tip), { kind: 'unclear' }, 'so deep it has no state')
+})
+
 test('an authorisation in the transaction of somebody else uses a nonce too', async () => {
   const [authority, other] = [generatePrivateKey(), generatePrivateKey()].map((key) =>
     privateKeyToAccount(key),
@@ -112,15 +120,15 @@ function withNonsenseBefore(): Rpc {
 }
 
 /** The node as if it kept no state below a height. */
-function remembering(since: number): Rpc {
+function remembering(since: number, message = 'missing trie node'): Rpc {
   const call = (method: string, params: readonly unknown[] = []) => anvil.rpc(method, params)
   return {
     call,
     batch: (calls) =>
       Promise.all(
         calls.map(async ({ method, params = [] }) =>
-          Number(params[1]) < since
-            ? { error: new NodeError('a node', method, -32_000, 'missing trie node', false) }
+          method === 'eth_getTransactionCount' && Number(params[1]) < since
+            ? { error: new NodeError('a node', method, -32_000, message, false) }
             : { result: await call(method, params) },
         ),
       ),

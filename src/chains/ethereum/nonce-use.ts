@@ -1,7 +1,8 @@
 /** Which transaction used a nonce: by halves through the blocks in which the account's count passed it. */
 import type { NonceUse } from '../chain.ts'
-import type { Rpc } from '../json-rpc.ts'
+import { type Rpc, type RpcCall, take } from '../json-rpc.ts'
 import { authorityOf } from './signed-transaction.ts'
+import { isStateGone } from './state-gone.ts'
 import { type Hex, hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
 /** Most full nodes keep the state of the last 128 blocks, and the height asked up to lies deep among them; some keep 64. */
@@ -15,11 +16,12 @@ export async function findNonceUse(
   upToHeight: number,
 ): Promise<NonceUse> {
   const account = hex(sender, 'address', 20)
-  /** Null when the node answers with an error: it has that state no longer, in whatever words. */
+  const countAt = (at: string): RpcCall => ({ method: 'eth_getTransactionCount', params: [account, at] })
+  /** Null when the node has that state no longer. */
   const isUsedAt = async (height: number): Promise<boolean | null> => {
-    const params = [account, toQuantity(height)]
-    const [answer] = await rpc.batch([{ method: 'eth_getTransactionCount', params }])
-    return answer && !answer.error ? quantity(answer.result, 'nonce') > nonce : null
+    const [answer] = await rpc.batch([countAt(toQuantity(height))])
+    if (answer?.error && (await isStateGone(rpc, height, answer.error, countAt('latest')))) return null
+    return quantity(take(answer), 'nonce') > nonce
   }
   const isUsedNow = async (): Promise<boolean> =>
     quantity(await rpc.call('eth_getTransactionCount', [account, 'latest']), 'nonce') > nonce

@@ -4,6 +4,8 @@ import { type Rpc, type RpcAnswer, take } from '../json-rpc.ts'
 import { isUnsupported } from './rpc.ts'
 import { list, readReceipt, type WireBlock, type WireReceipt } from './wire.ts'
 
+const INVALID_PARAMS = -32602
+
 /**
  * Receipts of a whole block in one call, or one call per transaction where the node does not offer that.
  * `calls` are asked together with the block, `read` makes receipts of their answer.
@@ -13,10 +15,14 @@ export function createReceiptReader(rpc: Rpc, log: Log) {
   return {
     calls: (hash: string) => (wholeBlocks ? [{ method: 'eth_getBlockReceipts', params: [hash] }] : []),
     async read(block: WireBlock, answer: RpcAnswer | undefined): Promise<WireReceipt[]> {
-      if (answer && !answer.error && answer.result !== null) {
-        return list(answer.result, 'receipts').map(readReceipt)
+      const error = answer?.error
+      // Some take the number of a block only.
+      const isMissing = error !== undefined && (isUnsupported(error) || error.code === INVALID_PARAMS)
+      if (answer && !isMissing) {
+        const receipts = take(answer)
+        if (receipts !== null) return list(receipts, 'receipts').map(readReceipt)
       }
-      if (answer?.error && isUnsupported(answer.error)) {
+      if (isMissing) {
         wholeBlocks = false
         log.warn(
           { chain: 'ethereum' },

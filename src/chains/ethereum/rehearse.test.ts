@@ -26,6 +26,8 @@ for (const [client, answer] of [
   ['a node that lacks the state', error(-32000, 'missing trie node 0xab (path )')],
   ['a node without the method', error(-32601, 'the method eth_estimateGas does not exist/is not available')],
   ['a provider that limits', error(-32005, 'too many requests')],
+  ['an answer that is none', { result: null }],
+  ['an answer that is no number', { result: 'unlimited' }],
 ] as const)
   test(`${client}: not clear`, () => assert.equal(judgeEstimate(answer, 60_000n).kind, 'unclear'))
 

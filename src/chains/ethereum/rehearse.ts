@@ -1,11 +1,12 @@
 /** Whether transfers would succeed if they entered the next block, asked before anything is signed: a call that reverts costs its gas. */
 import type { Asset } from '../../core/assets.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { Rehearsal, RehearsedTransfer } from '../chain.ts'
 import { type NodeError, type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
-import { balanceCalls, readBalances } from './balances.ts'
+import { balanceAnswers, balanceCalls, readBalances } from './balances.ts'
 import type { TokenContracts } from './transactions.ts'
 import { transferCall } from './transfer-call.ts'
-import { readBlockRef, toQuantity } from './wire.ts'
+import { quantity, readBlockRef, toQuantity } from './wire.ts'
 
 /**
  * Words of an answer that the call itself fails, or needs more gas than it may use. Codes are of no use: of reverts geth and
@@ -25,7 +26,7 @@ export async function rehearse(
   // All at one block: what a sender held before its last payout says nothing about the next one.
   const { height, hash } = readBlockRef(await rpc.call('eth_getBlockByNumber', ['latest', false]))
   const senders = [...new Set(transfers.map(({ from }) => from))]
-  const holdings = balanceCalls(senders, [...tokens.keys()], { blockHash: hash })
+  const holdings = balanceCalls(rpc, senders, [...tokens.keys()], { blockHash: hash })
   const answers = await rpc.batch([
     ...holdings,
     ...transfers.map((transfer): RpcCall => {
@@ -47,7 +48,11 @@ export async function rehearse(
     const reason = `block ${height} was another one a moment later, or another node answered`
     return transfers.map(() => ({ kind: 'unclear', reason }))
   }
-  const held = readBalances(answers.slice(0, holdings.length), senders.length, tokens.size)
+  const held = readBalances(
+    balanceAnswers(rpc, answers.slice(0, holdings.length)),
+    senders.length,
+    tokens.size,
+  )
   return transfers.map(({ from, asset, atoms, gasMax }, position) => {
     const has = held[senders.indexOf(from)]?.[assets.indexOf(asset)] ?? 0n
     if (has < atoms) return { kind: 'short' }
@@ -59,8 +64,13 @@ export async function rehearse(
 export function judgeEstimate(answer: RpcAnswer | undefined, gasMax: bigint): Rehearsal {
   if (!answer) return { kind: 'unclear', reason: 'the node left an answer out' }
   if (answer.error) return judgeError(answer.error)
+  let gas: bigint
+  try {
+    gas = quantity(answer.result, 'estimate of gas')
+  } catch (error) {
+    return { kind: 'unclear', reason: messageOf(error) }
+  }
   // Some clients estimate beyond the gas that the call may use.
-  const gas = typeof answer.result === 'string' ? BigInt(answer.result) : 0n
   return gas > gasMax ? { kind: 'reverts', reason: `it needs ${gas} gas of ${gasMax}` } : { kind: 'succeeds' }
 }
 

@@ -37,14 +37,28 @@ export function readNode(text: string, protocols: readonly string[]): RpcNode {
   }
 }
 
-/** Codes of a node without time: -32005 (EIP-1474), 429 of providers. */
-const judge = (code: number, answer: string): 'busy' | 'passing' =>
-  code === -32005 || code === 429 || /rate limit|too many requests/i.test(answer) ? 'busy' : 'passing'
+/**
+ * Words of who limits how much is asked: Infura and Chainstack (-32005), Alchemy (429), QuickNode (-32007 and -32003), dRPC
+ * (15), and others.
+ */
+const LIMITED =
+  /rate.?limit|too many requests?\b|per.second|\brps\b|compute units|\bcredits?\b|\bquota\b|\brequests? (limit|count|rate)|exceeded .*(capacity|throughput)|(capacity|throughput) .*exceeded|limit .*\b(plan|upgrade)\b/i
 
-/** Whether an error says that the node has no such method, or does not offer it to us. */
+/**
+ * By words before codes: -32005 is a limit on requests in EIP-1474, and of Besu also a transaction with more gas than a block has,
+ * a batch that is too long, or too many blocks.
+ */
+const judge = (code: number, answer: string): 'busy' | 'passing' =>
+  LIMITED.test(answer) || code === 429 || (code === -32005 && !/\bgas\b|\bbatch|\brange\b/i.test(answer))
+    ? 'busy'
+    : 'passing'
+
+/**
+ * Whether an error says that the node has no such method, or does not offer it to us. Not by -32004 of EIP-1474, which is Besu's for
+ * a sender who cannot pay.
+ */
 export const isUnsupported = ({ code, answer }: NodeError): boolean =>
   code === -32601 ||
-  code === -32004 ||
-  /method.*(not (found|supported|available|allowed|exist)|disabled|unsupported)|does not exist|unsupported method/i.test(
+  /(method|\b(eth|debug|trace)_\w+)\b.*((not|n't) (found|supported|available|allowed|enabled|exist|implemented)|disabled|unsupported)|(unsupported|unknown) method/i.test(
     answer,
   )

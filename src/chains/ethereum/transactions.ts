@@ -1,5 +1,6 @@
 /** What the transactions of a block pay, read from the block and its receipts. Pure: asks no node. */
 import { OutsideFailure } from '../../core/errors.ts'
+import { SENT_TOP_LEVEL } from '../../core/ether-outputs.ts'
 import { type ChainTransaction, nonceAsOutpoint, type Output } from '../chain.ts'
 import type { Hex, WireBlock, WireLog, WireReceipt, WireTransaction } from './wire.ts'
 
@@ -7,9 +8,6 @@ import type { Hex, WireBlock, WireLog, WireReceipt, WireTransaction } from './wi
 const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 /** An address in a topic: 12 zero bytes before it. */
 const ADDRESS_TOPIC = /^0x0{24}([0-9a-f]{40})$/
-
-const TOP_LEVEL_INDEX = -1
-export const FROM_CONTRACTS_INDEX = -2
 
 /** The contracts whose `Transfer` logs count, by address in lower case. */
 export type TokenContracts = ReadonlyMap<Hex, 'USDC' | 'USDT'>
@@ -51,7 +49,7 @@ export function shownOf(executed: ExecutedTransaction, tokens: TokenContracts): 
   if (movesEther(executed) && transaction.to !== null) {
     outputs.push({
       lookup: toLookup(transaction.to),
-      index: TOP_LEVEL_INDEX,
+      index: SENT_TOP_LEVEL,
       asset: 'ETH',
       atoms: transaction.wei,
     })

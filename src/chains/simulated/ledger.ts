@@ -5,6 +5,7 @@
  */
 import { type Asset, hasAccounts } from '../../core/assets.ts'
 import { conflict } from '../../core/errors.ts'
+import { SENT_TOP_LEVEL } from '../../core/ether-outputs.ts'
 import type { BlockRef } from '../chain.ts'
 import { countNonce, execute, isNext, readAccounts, touchedBy, unexecuted } from './calls.ts'
 import {
@@ -31,8 +32,8 @@ export async function mint(store: ChainStore, coins: Holding): Promise<string> {
   return txid
 }
 
-/** Position of a transaction's only credit, as the port counts it: -1 for ether, the first log or output otherwise. */
-const outputIndex = (asset: Asset): number => (asset === 'ETH' ? -1 : 0)
+/** Position of a transaction's only credit, as the port counts it. */
+const outputIndex = (asset: Asset): number => (asset === 'ETH' ? SENT_TOP_LEVEL : 0)
 
 /** Mines blocks; the first takes everything that waits and can be carried out. @returns The new tip. */
 export async function mine(store: ChainStore, count = 1): Promise<BlockRef> {

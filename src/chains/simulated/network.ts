@@ -19,7 +19,7 @@ export const SIMULATED_TOKENS: Readonly<Record<'USDC' | 'USDT', `0x${string}`>> 
 export const SIMULATED_FEE_RATES = {
   'sim-bitcoin': { kind: 'vbyte', atomsPerKvb: 2_000n, mayGuess: true, floorAtomsPerKvb: 1_000n },
   'sim-litecoin': { kind: 'vbyte', atomsPerKvb: 10_000n, mayGuess: true, floorAtomsPerKvb: 1_000n },
-  'sim-ethereum': { kind: 'gas', baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
+  'sim-ethereum': { kind: 'gas', baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n, fork: 'prague' },
 } as const satisfies Record<SimulatedChainName, FeeRates>
 
 /** Gas of all that the simulated Ethereum can do; a batch costs about what it does on the main network (bench/sweep-gas.ts). */

@@ -4,6 +4,8 @@ import type { ListSigned } from 'ox/Authorization'
 import { keccak256 } from 'ox/Hash'
 import { nativeAsset } from '../../core/assets.ts'
 import { messageOf } from '../../core/errors.ts'
+import { SENT_TOP_LEVEL } from '../../core/ether-outputs.ts'
+import { smaller } from '../../core/money.ts'
 import type { Outpoint, Output } from '../chain.ts'
 import { isCallOf, readCall } from '../ethereum/call-data.ts'
 import { DEPLOYER, delegateAddress, delegateCreation } from '../ethereum/delegate.ts'
@@ -116,7 +118,7 @@ function readTransfer(raw: Hex): Reading {
     )
   }
   const offered = baseFeeWei + (parsed.maxPriorityFeePerGas ?? 0n)
-  const gasCost = gasUsed * (offered < feeMax ? offered : feeMax)
+  const gasCost = gasUsed * smaller(offered, feeMax)
 
   const ether: Holding = { lookup, asset: 'ETH', atoms: value + gasCost }
   const claim = { txid: sender, index: Number(nonce) }
@@ -163,7 +165,7 @@ function readAct(transaction: EthereumTransaction, sender: string): Act | string
   if (!token) {
     const credit = {
       lookup: lookupOfAccount(receiver),
-      index: -1,
+      index: SENT_TOP_LEVEL,
       asset: 'ETH',
       atoms: value,
     } as const

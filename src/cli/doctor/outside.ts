@@ -8,7 +8,7 @@ import type { Store } from '../../config/store.ts'
 import { ASSET_FACTS, isSimulated } from '../../core/assets.ts'
 import { messageOf, OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
-import { formatCoins } from '../../core/money.ts'
+import { divideDown, formatCoins } from '../../core/money.ts'
 import { readHealth } from '../../flows/operation/health.ts'
 import { hotWalletOf } from '../../flows/treasury/tend-senders.ts'
 import { openMailSender } from '../../mails/send-mail.ts'
@@ -16,7 +16,8 @@ import { connectedChains } from '../../main.ts'
 import { openLog } from '../../process/log.ts'
 import { sandboxRates } from '../../rates/sandbox.ts'
 import { allSources } from '../../rates/sources/all.ts'
-import { PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
+import { gasPrice } from '../../treasury/fees.ts'
+import { scheduleOf } from '../../treasury/gas.ts'
 import { type Finding, fine, warning, wrong } from './finding.ts'
 
 const EXCHANGES_MIN = 2
@@ -78,7 +79,11 @@ async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promi
     const rates = await port.feeRates()
     if (rates.kind !== 'gas') return []
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
-    const payouts = balance / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
+    const payouts = divideDown(
+      balance,
+      scheduleOf(rates).payoutMost.token *
+        gasPrice({ rate: rates.baseFeeWei, priorityRate: rates.priorityFeeWei }).maxFeeWei,
+    )
     const about = `${port.chain} hot wallet`
     const message = `${address} holds ${formatCoins(balance, 'ETH')}, gas for ${payouts} token payouts at once`
     if (payouts >= PAYOUTS_MIN) return [fine(about, message)]

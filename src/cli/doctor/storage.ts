@@ -1,4 +1,5 @@
 /** The database, its schema and clock, and whether the secret key is the one that it was made with. */
+import { listAlerts } from '../../alerts/alerts.sql.ts'
 import type { Config } from '../../config/config.ts'
 import { secretKeyFile } from '../../config/secret-key.ts'
 import type { Store } from '../../config/store.ts'
@@ -7,7 +8,6 @@ import { messageOf } from '../../core/errors.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
 import { listRoles } from '../../db/running-roles.ts'
 import { readArrow } from '../../db/time-arrow.sql.ts'
-import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { type Finding, fine, warning, wrong } from './finding.ts'
 

@@ -207,6 +207,8 @@ create table fee_rates (
   rate numeric(78, 0) not null check (rate > 0),
   -- Wei per gas on top of the base fee; zero on chains with outputs.
   priority_rate numeric(78, 0) not null check (priority_rate >= 0),
+  -- The newest fork of Ethereum that its blocks show; one that nobody here knows counts as the oldest.
+  fork text,
   seen_at timestamptz not null
 );
 

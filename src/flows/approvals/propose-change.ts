@@ -11,7 +11,7 @@ import { type ApprovalRequestId, newId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Person } from '../people/person.ts'
-import { requirePayable } from '../withdrawals/request-withdrawal.ts'
+import { requirePayable } from '../withdrawals/payable-destination.ts'
 import { isHeard } from './approval-view.ts'
 
 /**

@@ -2,11 +2,11 @@
  * The end of a UTC day: what every merchant had then, valued at the day's last rates, is kept for the balance series.
  * What is kept never changes. A day that ended while nobody was there to close it is closed later, as exactly.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import { ASSETS, FIAT_CURRENCIES, type Fiat, MODES, type Mode } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
-import type { AccountId } from '../../core/ids.ts'
+import { type AccountId, showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import {
   type DailyBalance,
   insertDailyBalances,
@@ -67,9 +67,10 @@ async function raiseUnsound(
   day: string,
   accountId: AccountId,
 ): Promise<void> {
-  const message = `what account ${accountId} had at the end of ${day} is below zero or beyond counting; its balance series leaves the day out`
-  await raiseAlert(db, { kind: 'day_not_closed', accountId, subject: `${accountId}:${day}`, message })
-  log.error({ account: accountId, day }, message)
+  const shown = showId('acct', accountId)
+  const message = `what account ${shown} had at the end of ${day} is below zero or beyond counting; its balance series leaves the day out`
+  await raiseAlert(db, { kind: 'day_not_closed', accountId, subject: `${shown}:${day}`, message })
+  log.error({ account: shown, day }, message)
 }
 
 /** `daily_balances` keeps minor units in eight bytes. */

@@ -1,10 +1,12 @@
 /** What happens around 00:00 UTC, and accounts whose books have no sum: no day waits for them. */
+
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { testCause, testGateway } from '../../../test/gateway.ts'
 import { type Account, readAccountDraft } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { invariant } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
 import { DAY_MS, utcDay } from '../../core/time.ts'
 import { openDatabase } from '../../db/database.ts'
 import type { LedgerAccount } from '../../ledger/chart-of-accounts.ts'
@@ -106,13 +108,12 @@ test('an account whose ledger has no sum stops neither the close of the day nor 
     [await closeOf(sound), await closeOf(negative), await closeOf(endless)],
     [8000n, undefined, undefined],
   )
-  const { rows } = await db.query<{ account_id: string }>(
-    `select account_id from alerts where kind = 'day_not_closed' and subject = account_id || ':' || $1::text`,
-    [yesterday],
+  const { rows } = await db.query<{ subject: string }>(
+    `select subject from alerts where kind = 'day_not_closed'`,
   )
   assert.deepEqual(
-    rows.map((row) => row.account_id).sort(),
-    [negative.id, endless.id].sort(),
+    rows.map(({ subject }) => subject).sort(),
+    [negative, endless].map(({ id }) => `${showId('acct', id)}:${yesterday}`).sort(),
     'the operator is told of both',
   )
   for (const each of [sound, negative])

@@ -1,4 +1,5 @@
 /** The one state that a checkout's page shows. */
+import { notBelowZero } from '../../core/money.ts'
 import type { CheckoutMoment } from './checkout-moments.sql.ts'
 
 /**
@@ -37,7 +38,7 @@ export const keptAtoms = ({
   receivedAtoms,
   refundedAtoms,
 }: Pick<CheckoutMoment, 'receivedAtoms' | 'refundedAtoms'>): bigint =>
-  receivedAtoms > refundedAtoms ? receivedAtoms - refundedAtoms : 0n
+  notBelowZero(receivedAtoms - refundedAtoms)
 
 export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
   const enough = moment.enoughAtoms ?? 0n

@@ -3,7 +3,11 @@ import test from 'node:test'
 import { testPayment, testSession } from '../../../test/gateway.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
-import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../../checkout/payment-links.sql.ts'
+import {
+  findLinkForVisitor,
+  insertPaymentLink,
+  setPaymentLinkActive,
+} from '../../checkout/payment-links.sql.ts'
 import { ASSET_FACTS, ASSETS, type Asset } from '../../core/assets.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newPublicId, type SessionId } from '../../core/ids.ts'
@@ -287,7 +291,7 @@ test('each visit to a link counts a use and starts a session of its price', asyn
     Array.from({ length: 5 }, () => inTx(story, (tx) => openPaymentLink(tx, link.id))),
   )
   assert.equal(new Set(sessions.map((session) => session.id)).size, 5)
-  assert.equal((await findPaymentLink(db, link.id))?.uses, 5n)
+  assert.equal((await findLinkForVisitor(db, link.id))?.uses, 5n)
   const [session] = sessions
   invariant(session, 'five were started')
   assert.deepEqual(
@@ -315,7 +319,7 @@ test('a disabled link starts nothing, and what it started takes no new payment',
     inTx(story, (tx) => openPaymentLink(tx, link.id)),
     refuses('payment_link_disabled'),
   )
-  assert.equal((await findPaymentLink(story.gateway.db, link.id))?.uses, 2n)
+  assert.equal((await findLinkForVisitor(story.gateway.db, link.id))?.uses, 2n)
   await assert.rejects(pick(story, unpicked.id), refuses('payment_link_disabled'))
   assert.equal((await pick(story, picked.id)).id, payment.id, 'what was quoted may be paid')
   await assert.rejects(pick(story, picked.id, 'BTC'), refuses('payment_link_disabled'))

@@ -8,13 +8,13 @@
  * always read from its payment ({@link readCheckout}), so that it can never say another thing.
  *
  * A buyer brings the session's id alone: it is 128 random bits and lets him in. The flows that write run in the
- * caller's transaction; after its commit the caller wakes `deliver` and `addresses`.
+ * caller's transaction; after its commit the caller wakes `deliver`.
  */
 import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { offeredBy } from '../../accounts/offered-assets.ts'
-import { countPaymentLinkUse, findPaymentLink } from '../../checkout/payment-links.sql.ts'
+import { countPaymentLinkUse, findLinkForVisitor, findPaymentLink } from '../../checkout/payment-links.sql.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
 import {
   type CheckoutSession,
@@ -24,6 +24,7 @@ import {
 } from '../../checkout/session.ts'
 import {
   findSession,
+  findSessionForBuyer,
   insertSession,
   lockSession,
   markSessionCancelled,
@@ -33,7 +34,7 @@ import {
 } from '../../checkout/sessions.sql.ts'
 import type { Asset, Fiat } from '../../core/assets.ts'
 import { conflict, invalidField, invariant, notFound, type Refusal, unavailable } from '../../core/errors.ts'
-import type { PaymentId, PaymentLinkId, SessionId } from '../../core/ids.ts'
+import { type AccountId, type PaymentId, type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import { upsertCustomer } from '../../payments/customers.sql.ts'
@@ -101,7 +102,7 @@ export async function openPaymentLink(
   id: PaymentLinkId,
   earlier: SessionId | null = null,
 ): Promise<CheckoutSession> {
-  const link = await findPaymentLink(tx, id)
+  const link = await findLinkForVisitor(tx, id)
   if (!link) throw notFound('payment_link_not_found', 'there is no such payment link')
   await requireOpenAccount(tx, link.accountId)
   if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
@@ -124,15 +125,25 @@ export interface Checkout {
   readonly now: Date
 }
 
-/** All that the hosted page is drawn from; null when there is no such session. */
+/** All that the hosted page is drawn from; null when there is no such session. For a buyer, who brings the id alone. */
 export async function readCheckout(db: Queryable, id: SessionId): Promise<Checkout | null> {
-  const found = await findSession(db, id)
+  const found = await findSessionForBuyer(db, id)
+  return found && complete(db, found)
+}
+
+/** The same for its merchant; null when it is another account's. */
+export async function readCheckoutOf(
+  db: Queryable,
+  accountId: AccountId,
+  id: SessionId,
+): Promise<Checkout | null> {
+  const found = await findSession(db, accountId, id)
   return found && complete(db, found)
 }
 
 async function complete(db: Queryable, { session, now }: SessionNow): Promise<Checkout> {
   const account = await findAccount(db, session.accountId)
-  invariant(account, `session ${session.id} belongs to no account`)
+  invariant(account, `session ${showId('cs', session.id)} belongs to no account`)
   const payment = session.paymentId && (await findPayment(db, session.accountId, session.paymentId))
   return {
     account,
@@ -301,7 +312,7 @@ async function isOnItsWay(tx: Tx, { sentTx }: CheckoutSession, payment: Payment)
 
 async function requireActiveLink(tx: Tx, session: CheckoutSession): Promise<void> {
   if (session.paymentLinkId === null) return
-  const link = await findPaymentLink(tx, session.paymentLinkId)
+  const link = await findPaymentLink(tx, session.accountId, session.paymentLinkId)
   if (!link?.isActive) throw linkDisabled()
 }
 

@@ -15,7 +15,7 @@ import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { requirePayable } from '../withdrawals/request-withdrawal.ts'
+import { requirePayable } from '../withdrawals/payable-destination.ts'
 
 /**
  * Only who has the session's page may: no mail, and no merchant's form, speaks for the buyer here. The page's address lies in

@@ -19,7 +19,7 @@ export interface CoinOffer {
 }
 
 /**
- * The coins that can be taken now, in the order of the contract, and behind them those that cannot for a while. What the
+ * The coins that can be taken now, in the order of `ASSETS`, and behind them those that cannot for a while. What the
  * operator never set up is not there at all. Nothing is locked: picking one quotes again.
  */
 export async function offerCoins(

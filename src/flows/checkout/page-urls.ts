@@ -2,11 +2,11 @@
 import { type PaymentLinkId, type PointOfSaleId, type SessionId, showId } from '../../core/ids.ts'
 import type { Gateway } from '../gateway.ts'
 
-/** Where the buyer is sent: `{checkout_url}/{cs_…}` of the contract. */
+/** Where the buyer is sent: `url` of a checkout session. */
 export const checkoutUrl = (gateway: Pick<Gateway, 'settings'>, id: SessionId): string =>
   `${gateway.settings.publicUrl}/checkout/${showId('cs', id)}`
 
-/** The hosted page of a link: `{pay_url}/{plink_…}` of the contract. */
+/** The hosted page of a payment link: its `url`. */
 export const paymentLinkUrl = (gateway: Pick<Gateway, 'settings'>, id: PaymentLinkId): string =>
   `${gateway.settings.publicUrl}/pay/${showId('plink', id)}`
 

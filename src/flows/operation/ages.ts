@@ -4,10 +4,10 @@
  */
 import { forgetOldAnswers } from '../../accounts/idempotency-keys.sql.ts'
 import { pruneRequests } from '../../accounts/request-log.sql.ts'
+import { pruneAlerts } from '../../alerts/alerts.sql.ts'
 import { pruneUnusedSessions } from '../../checkout/sessions.sql.ts'
 import type { Queryable } from '../../db/database.ts'
 import { pruneEndpoints, pruneEvents } from '../../events/prune-events.sql.ts'
-import { pruneAlerts } from '../../ledger/alerts.sql.ts'
 import { pruneMails } from '../../mails/mails.sql.ts'
 import { forgetUncountedChanges } from '../../payments/places/payment-ranks.sql.ts'
 import { pruneInvitations } from '../../users/invitations.sql.ts'
@@ -25,13 +25,6 @@ export const KEPT_DAYS = {
 >
 
 export type KeptDays = Readonly<Record<keyof typeof KEPT_DAYS, number>>
-
-export const USUAL_KEPT_DAYS: KeptDays = {
-  events: KEPT_DAYS.events.usual,
-  checkouts: KEPT_DAYS.checkouts.usual,
-  invitations: KEPT_DAYS.invitations.usual,
-  alerts: KEPT_DAYS.alerts.usual,
-}
 
 export type Age = { readonly tables: readonly string[] } & (
   | {

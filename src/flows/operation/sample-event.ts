@@ -1,7 +1,7 @@
 /** What a sample event shows: a payment or a withdrawal that nobody made, with every field that a real one has. */
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { newId, showId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { divideDown, formatDecimal } from '../../core/money.ts'
 import { HOUR_MS, MINUTE_MS } from '../../core/time.ts'
 import type { EventType } from '../../events/event.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
@@ -34,7 +34,7 @@ function samplePayment(status: PaymentStatus, now: Date): PaymentResource {
   const expiresAt = at(created - 30 * MINUTE_MS)
   const isSeen = status !== 'pending' && status !== 'expired'
   const confirmations = isSeen && status !== 'detected' ? CONFIRMATIONS : 0
-  const paid = status === 'underpaid' ? ATOMS / 2n : ATOMS
+  const paid = status === 'underpaid' ? divideDown(ATOMS, 2n) : ATOMS
   const coin = { asset: 'LTC', network: 'litecoin' } as const
   return {
     id: showId('pay', newId('pay')),
@@ -99,7 +99,7 @@ function sampleWithdrawal(isFailed: boolean, now: Date): WithdrawalResource {
     net_atoms: String(ATOMS - feeAtoms),
     destination_address: ADDRESS,
     tx_hash: isFailed ? null : TX_HASH,
-    failure_reason: isFailed ? 'not_payable' : null,
+    failure_reason: isFailed ? 'limit_per_day' : null,
     waiting_for: null,
     created_at: new Date(now.getTime() - HOUR_MS).toISOString(),
     completed_at: now.toISOString(),

@@ -4,12 +4,13 @@
  * gone books the rest to `loss`, and the next settlement pays that back first.
  */
 import type { Asset } from '../../core/assets.ts'
-import { invariant } from '../../core/errors.ts'
-import type { WithdrawalId } from '../../core/ids.ts'
+import { InvariantBroken, invariant } from '../../core/errors.ts'
+import { showId, type WithdrawalId } from '../../core/ids.ts'
+import { smaller } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { listDeposits, markBooked } from '../../deposits/deposits.sql.ts'
-import { type Cause, showCause, type Transfer } from '../../ledger/chart-of-accounts.ts'
+import { type Cause, sayCause, type Transfer } from '../../ledger/chart-of-accounts.ts'
 import { lockBalance, post, sumLoss } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
@@ -24,7 +25,7 @@ import { listRefundIds } from '../../withdrawals/refunds.sql.ts'
 export async function bookDeposit(tx: Tx, deposit: Deposit, deposits: readonly Deposit[]): Promise<void> {
   const { accountId, paymentId, chain, asset, amountAtoms } = deposit
   const owed = await outstandingLoss(tx, deposit, deposits)
-  const recovered = owed < amountAtoms ? owed : amountAtoms
+  const recovered = smaller(owed, amountAtoms)
   await postOnce(tx, deposit, causeOf('deposit', deposit.id, deposit.bookings + 1), chain, [
     { asset, debit: 'wallet', credit: 'unresolved', atoms: amountAtoms - recovered },
     { asset, debit: 'wallet', credit: 'loss', atoms: recovered },
@@ -46,7 +47,7 @@ export async function returnLoss(
   const { accountId, id: paymentId, chain } = payment
   const deposits = await listDeposits(tx, accountId, paymentId)
   const owed = await outstandingLoss(tx, { accountId, paymentId, asset }, deposits)
-  const returned = owed < atoms ? owed : atoms
+  const returned = smaller(owed, atoms)
   if (returned === 0n) return
   await postOnce(tx, payment, causeOf('loss_return', refund, 1), chain, [
     { asset, debit: 'unresolved', credit: 'loss', atoms: returned },
@@ -74,7 +75,7 @@ export async function reverseDeposit(tx: Tx, deposit: Deposit): Promise<bigint> 
   const { accountId, paymentId, chain, asset, amountAtoms } = deposit
   const held =
     (await lockUnresolved(tx, accountId, paymentId)).find((row) => row.asset === asset)?.atoms ?? 0n
-  const taken = held < amountAtoms ? held : amountAtoms
+  const taken = smaller(held, amountAtoms)
   const shortfall = amountAtoms - taken
   await postOnce(tx, deposit, causeOf('deposit_reversal', deposit.id, deposit.bookings), chain, [
     { asset, debit: 'unresolved', credit: 'wallet', atoms: taken },
@@ -98,7 +99,7 @@ export async function creditFunds(
 ): Promise<bigint> {
   const { accountId, id: paymentId, chain, settlements } = payment
   const net = credits.find(({ asset }) => asset === payment.asset)?.netAtoms ?? 0n
-  const recovered = payment.shortfallAtoms < net ? payment.shortfallAtoms : net
+  const recovered = smaller(payment.shortfallAtoms, net)
   const transfers = credits.flatMap(({ asset, netAtoms, feeAtoms }): Transfer[] => {
     const loss = asset === payment.asset ? recovered : 0n
     return [
@@ -122,11 +123,11 @@ export async function reverseSettlement(tx: Tx, payment: Payment): Promise<bigin
   const { accountId, asset, chain, creditedAtoms, gatewayFeeAtoms, recoveredAtoms } = payment
   invariant(
     creditedAtoms !== null && gatewayFeeAtoms !== null,
-    `payment ${payment.id} has no settlement to reverse`,
+    `payment ${showId('pay', payment.id)} has no settlement to reverse`,
   )
   const credited = creditedAtoms - recoveredAtoms
   const available = await lockBalance(tx, { accountId, asset, kind: 'available' })
-  const taken = available < credited ? available : credited
+  const taken = smaller(available, credited)
   const shortfall = credited - taken
   await postOnce(tx, payment, causeOf('settlement_reversal', payment.id, payment.settlements), chain, [
     { asset, debit: 'available', credit: 'unresolved', atoms: taken },
@@ -152,5 +153,5 @@ async function postOnce(
   transfers: readonly Transfer[],
 ): Promise<void> {
   const booked = await post(tx, { accountId: of.accountId, chain, cause, transfers })
-  invariant(booked, `${showCause(cause)} was booked before`)
+  if (!booked) throw new InvariantBroken(`${sayCause(cause)} was booked before`)
 }

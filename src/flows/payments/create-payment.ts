@@ -12,6 +12,7 @@ import { compareRatios, ratio } from '../../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../../core/time.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { sqlState } from '../../db/failures.ts'
+import { FOREIGN_KEY_VIOLATION } from '../../db/sqlstate.ts'
 import { draftEvent } from '../../events/announce.sql.ts'
 import { findCustomerId, upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
@@ -101,7 +102,7 @@ export async function recordPayment(
 
 /** The account was read before its settlement currency changed: within seconds it is read again. */
 const isOfOtherCurrency = (error: unknown): boolean =>
-  sqlState(error) === '23503' &&
+  sqlState(error) === FOREIGN_KEY_VIOLATION &&
   error instanceof Error &&
   'constraint' in error &&
   error.constraint === 'payments_account_id_settlement_currency_fkey'

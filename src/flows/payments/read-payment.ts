@@ -11,7 +11,7 @@ import { type Payment, takesRefundAddress } from '../../payments/payment.ts'
 import { type ChainFacts, type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
-import { sumRefunded } from '../../withdrawals/refunds.sql.ts'
+import { readRefunds } from '../../withdrawals/refunds.sql.ts'
 import type { Gateway, GatewaySettings } from '../gateway.ts'
 
 /** Null when this account has no such payment. */
@@ -35,10 +35,13 @@ export async function drawPayment(
   const deposits = await listDeposits(db, payment.accountId, payment.id)
   const chain = await findChainProgress(db, payment.chain)
   const { checkoutSessionId: sessionId } = payment
-  const session = sessionId && takesRefundAddress(payment.status) ? await findSession(db, sessionId) : null
+  const session =
+    sessionId && takesRefundAddress(payment.status)
+      ? await findSession(db, payment.accountId, sessionId)
+      : null
   const refundAddress =
     session?.session.paymentId === payment.id ? readRefundAddress(secrets, session.session) : null
-  const refundedAtoms = payment.status === 'underpaid' ? await sumRefunded(db, payment) : 0n
+  const refundedAtoms = payment.status === 'underpaid' ? (await readRefunds(db, payment)).refundedAtoms : 0n
   const facts = chainFactsOf(settings, payment.chain, chain)
   return paymentResource(payment, deposits, facts, { refundAddress, refundedAtoms })
 }

@@ -11,6 +11,7 @@ import type { Payment } from '../../payments/payment.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { cancelWithdrawal } from '../withdrawals/cancel-withdrawal.ts'
 import { refundPayment } from '../withdrawals/refund-payment.ts'
 import { cancelPayment } from './cancel-payment.ts'
 import { acceptPayment } from './resolve-payment.ts'
@@ -203,6 +204,23 @@ test('late funds are not accepted by themselves once some were refunded: support
   assert.equal(await story.balance('unresolved'), COIN + 1_000_000n)
   await story.accept(payment)
   assert.equal(await story.status(payment), 'completed')
+  await story.proveBooks()
+})
+
+test('late funds are not accepted by themselves once a refund was asked for, though it was cancelled', async () => {
+  const story = await tellRefunds()
+  const { gateway, account } = story
+  const payment = await testPayment(gateway, account)
+  await story.endWindow(payment)
+  await story.look()
+  await story.payAndConfirm(payment, COIN / 2n)
+  const refund = await story.refund(payment)
+  await gateway.db.query('update accounts set accepts_late_funds = true')
+  await gateway.db.transaction((tx) => cancelWithdrawal(tx, account, refund.id))
+  await story.turn()
+  await story.payAndConfirm(payment, COIN)
+  assert.equal(await story.status(payment), 'expired')
+  assert.equal(await story.balance('available'), 0n)
   await story.proveBooks()
 })
 

@@ -5,7 +5,7 @@
 import type { Account } from '../../accounts/account.ts'
 import { conflict, Refusal } from '../../core/errors.ts'
 import type { PaymentId } from '../../core/ids.ts'
-import { divideDown, divideHalfUp } from '../../core/money.ts'
+import { divideDown, divideHalfUp, notBelowZero, smaller } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
@@ -16,7 +16,7 @@ import { lockPayment, recordAccepted, updatePayment } from '../../payments/payme
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../../rates/quote.ts'
-import { sumRefunded } from '../../withdrawals/refunds.sql.ts'
+import { readRefunds } from '../../withdrawals/refunds.sql.ts'
 import { followPaid } from '../checkout/return-to-payment.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -72,7 +72,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     )
   }
   const deposits = await listDeposits(tx, account.id, payment.id)
-  const inTime = atomsAtQuote(payment, deposits, await sumRefunded(tx, payment))
+  const inTime = atomsAtQuote(payment, deposits, (await readRefunds(tx, payment)).refundedAtoms)
   // A rate that is missing refuses before anything is posted.
   const shares = unresolved.map((funds) => share(gateway, account, payment, inTime, funds))
   const settlements = payment.settlements + 1
@@ -119,7 +119,6 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
       cause: `payment:${payment.id}:completed`,
       data: await drawPayment(gateway, tx, completed),
     })
-  gateway.wake('deliver')
   return completed
 }
 
@@ -141,7 +140,7 @@ function atomsAtQuote(payment: Payment, deposits: readonly Deposit[], refundedAt
   const inTime = deposits.filter(({ asset, booked, late }) => asset === payment.asset && booked && !late)
   const credited = (payment.creditedAtoms ?? 0n) + (payment.gatewayFeeAtoms ?? 0n)
   const left = inTime.reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n) - credited - refundedAtoms
-  return left > 0n ? left : 0n
+  return notBelowZero(left)
 }
 
 interface Share {
@@ -161,7 +160,7 @@ function share(
   { asset, atoms }: { asset: Payment['asset']; atoms: bigint },
 ): Share {
   const own = asset === payment.asset ? inTime : 0n
-  const quoted = own < atoms ? own : atoms
+  const quoted = smaller(own, atoms)
   const parts: Worth[] = []
   if (quoted > 0n) parts.push(worthAtQuote(payment, quoted))
   if (quoted < atoms) parts.push(worthNow(gateway, account, payment, asset, atoms - quoted))

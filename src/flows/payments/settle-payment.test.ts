@@ -4,6 +4,7 @@ import { testCause, testPayment } from '../../../test/gateway.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
 import { until } from '../../../test/wait-for.ts'
+import { withDescendants } from '../../chains/simulated/ledger.ts'
 import { post } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { markWindowsOver } from '../../payments/payments.sql.ts'
@@ -111,7 +112,7 @@ describe('a payment on a chain with six confirmations', () => {
     const paid = await story.read(payment)
     assert.deepEqual(
       [paid.status, paid.fiat_amount, paid.net_fiat, paid.fee_fiat],
-      ['completed', 100, 96.53, 0.98],
+      ['completed', 100, 96.52, 0.98],
     )
     assert.equal(await story.balance('available'), 96_525_000n)
     assert.deepEqual(await story.events(), ['payment.created', 'payment.confirming', 'payment.completed'])
@@ -407,6 +408,93 @@ describe('a payment on a chain with six confirmations', () => {
     await story.payAndConfirm(little, COIN - 1_000_000n)
     assert.deepEqual(await statuses(story, enough, little), ['completed', 'expired'])
     await story.proveBooks()
+  })
+
+  test("late funds that waited are support's: nothing that comes later accepts them at another rate", async () => {
+    const story = await tellStory()
+    const { db } = story.gateway
+    const payment = await testPayment(story.gateway, story.account)
+    await story.endWindow(payment)
+    await story.look()
+    await story.payAndConfirm(payment, COIN)
+    await db.query('update accounts set accepts_late_funds = true')
+    await story.payAndConfirm(payment, 1_000n)
+    assert.deepEqual(await statuses(story, payment), ['expired'], 'dust decides nothing')
+    await db.query(`update payments set expires_at = expires_at - interval '2 days'`)
+    await db.query(`update deposits set seen_at = seen_at - interval '2 days'`)
+    await story.payAndConfirm(payment, 1_000_000n)
+    assert.deepEqual(await statuses(story, payment), ['expired'], 'nor does what comes after a day')
+    await accept(story, payment)
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    await story.proveBooks()
+  })
+
+  test('what little was seen in time keeps the quote for no more than itself', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    const little = await story.pay(payment, 3_000n)
+    await story.look()
+    await story.endWindow(payment)
+    await story.storage.change(async (store) => {
+      const { transaction } = (await store.transactions([little])).get(little) ?? assert.fail('it is gone')
+      await store.removeFromMempool(await withDescendants(store, [transaction]))
+      const outputs = transaction.outputs.map((output) => ({ ...output, atoms: COIN }))
+      await store.addToMempool({ ...transaction, txid: store.newHash(), outputs, bid: transaction.bid + 1n })
+    })
+    await story.mine(6)
+    await story.look()
+    const { status, deposits } = await story.read(payment)
+    assert.deepEqual([status, deposits.at(-1)?.late], ['failed', true])
+    await accept(story, payment)
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    await story.proveBooks()
+  })
+
+  test('what waits in the mempool for good keeps nobody from deciding about what came late', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    const stuck = await story.pay(payment, 3_000n)
+    await story.look()
+    await story.endWindow(payment)
+    await story.look()
+    const { transaction } = await story.storage.change(async (store) => {
+      const placed = (await store.transactions([stuck])).get(stuck) ?? assert.fail('it is gone')
+      await store.removeFromMempool(await withDescendants(store, [placed.transaction]))
+      return placed
+    })
+    await story.pay(payment, COIN)
+    await story.mine(6)
+    await story.storage.change((store) => store.addToMempool(transaction))
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['underpaid'])
+    await accept(story, payment)
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['overpaid'])
+    assert.equal(await story.balance('unresolved'), 3_000n)
+    await story.proveBooks()
+  })
+
+  test('confirmations are those of what is needed: nothing that comes beside it sets them back', async () => {
+    const story = await tellStory()
+    const [whole, part] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    await story.pay(whole, COIN)
+    await story.pay(part, COIN / 2n)
+    await story.mine(5)
+    await story.look()
+    const confirmations = async () => [
+      (await story.read(whole)).confirmations,
+      (await story.read(part)).confirmations,
+    ]
+    assert.deepEqual(await confirmations(), [5, 5])
+    await story.endWindow(part)
+    for (const payment of [whole, part]) await story.pay(payment, 3_000n)
+    await story.look()
+    assert.deepEqual(await confirmations(), [5, 5])
   })
 
   test('what a block dates before the end of the window, and shows after the payment expired, is accepted like other late funds', async () => {

@@ -4,21 +4,21 @@
  * reorganisation took is given back; postings, event and deliveries with it.
  */
 import { findAccount } from '../../accounts/accounts.sql.ts'
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
-import type { AccountId, PaymentId } from '../../core/ids.ts'
-import { divideHalfUp } from '../../core/money.ts'
+import { type AccountId, type PaymentId, showId } from '../../core/ids.ts'
+import { divideHalfUp, formatCoins } from '../../core/money.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
-import { readShared } from '../../db/together.ts'
+import { sharedRead } from '../../db/together.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { requireAuthenticDeposit } from '../../deposits/deposit-mac.ts'
 import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
 import { paysFor } from '../../deposits/received.ts'
 import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
 import { type ChainMoment, decide, type Step } from '../../payments/decide.ts'
 import { acceptedAtoms, type Payment, waitsForFunds } from '../../payments/payment.ts'
@@ -26,7 +26,7 @@ import { paymentResource } from '../../payments/payment-resource.ts'
 import { lockPayment, mayHaveEtherUnseen, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
-import { sumRefunded } from '../../withdrawals/refunds.sql.ts'
+import { readRefunds } from '../../withdrawals/refunds.sql.ts'
 import { returnToPayment } from '../checkout/return-to-payment.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -50,11 +50,11 @@ export async function settlePayment(
   paymentId: PaymentId,
 ): Promise<Settled> {
   const found = await lockPayment(tx, accountId, paymentId)
-  invariant(found, `payment ${paymentId} is gone while it is claimed`)
+  invariant(found, `payment ${showId('pay', paymentId)} is gone while it is claimed`)
   let payment = found
   requireAuthenticTerms(gateway.secrets, payment)
   const { chain: name } = payment
-  const chain = await readShared(tx, name, () => findChainProgress(tx, name))
+  const chain = await readProgress(tx, name)
   const moment = await readMoment(tx, payment, chain)
   const from = chainFactsOf(gateway.settings, name, chain)
   const { tipHeight } = from
@@ -70,7 +70,8 @@ export async function settlePayment(
     crashPoint('settle:booked')
   }
 
-  const refundedAtoms = await sumRefunded(tx, payment)
+  const refunds = await readRefunds(tx, payment)
+  const { refundedAtoms } = refunds
   for (let count = 0; ; count++) {
     const settledAtoms =
       payment.creditedAtoms === null ? null : payment.creditedAtoms + (payment.gatewayFeeAtoms ?? 0n)
@@ -80,7 +81,10 @@ export async function settlePayment(
     if (!step) break
     // What another coin of the checkout pays already is held.
     if (step.because === 'left_and_paid' && !(await returnToPayment(tx, payment))) break
-    invariant(count < STEPS_MAX, `payment ${paymentId} steps in a circle: ${payment.status} to ${step.to}`)
+    invariant(
+      count < STEPS_MAX,
+      `payment ${showId('pay', paymentId)} steps in a circle: ${payment.status} to ${step.to}`,
+    )
     payment = await take(tx, payment, step, deposits)
     crashPoint(`settle:${step.to}`)
     const event = eventOf(payment, step)
@@ -99,7 +103,7 @@ export async function settlePayment(
   }
   await updatePayment(tx, payment, 'decided')
   crashPoint(`settle:${payment.status}-written`)
-  if (payment.status === 'expired' && refundedAtoms === 0n)
+  if (payment.status === 'expired' && !refunds.wereAsked)
     payment = await maybeAcceptLate(gateway, tx, payment, deposits)
   return { before, payment, booked }
 }
@@ -111,7 +115,8 @@ async function readMoment(tx: Tx, payment: Payment, chain: ChainProgress | null)
   return { now, polledAt: isUnseen ? null : (chain?.polledAt ?? null) }
 }
 
-const readTime = (tx: Tx): Promise<Date> => readShared(tx, 'time', () => readDatabaseTime(tx))
+const readTime = sharedRead(readDatabaseTime)
+const readProgress = sharedRead(findChainProgress)
 
 /** A deposit counts for good once its confirmations are there, until its block is taken away. Its booking, where one follows, says it. */
 async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: number): Promise<Deposit[]> {
@@ -154,8 +159,8 @@ async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Dep
 
 /**
  * Credits what was settled from the funds held for the payment: its net to the merchant, its fee to the gateway, in the
- * proportion of the quote. Where less than was due counts as paid, both are less, half up to the cent. What was accepted before
- * a reorganisation took it is credited as it was then.
+ * proportion of the quote. Where less than was due counts as paid, both are less: together they are what came, half up to the cent. What was accepted
+ * before a reorganisation took it is credited as it was then.
  */
 async function settle(
   tx: Tx,
@@ -163,14 +168,15 @@ async function settle(
   settledAtoms: bigint,
   deposits: readonly Deposit[],
 ): Promise<Payment> {
-  const part = (minor: bigint) => divideHalfUp(minor * settledAtoms, payment.dueAtoms)
+  const grossMinor = divideHalfUp(payment.fiatMinor * settledAtoms, payment.dueAtoms)
+  const grossFeeMinor = divideHalfUp(payment.feeMinor * grossMinor, payment.fiatMinor)
   const { netAtoms, feeAtoms, netMinor, feeMinor } =
     payment.accepted && settledAtoms === acceptedAtoms(payment)
       ? payment.accepted
       : {
           ...splitCredit(settledAtoms, payment.fiatMinor, payment.netMinor),
-          netMinor: part(payment.netMinor),
-          feeMinor: part(payment.feeMinor),
+          netMinor: grossMinor - grossFeeMinor,
+          feeMinor: grossFeeMinor,
         }
   const spentMinor = convertFiat(netMinor, payment.settlementRate)
   const settlements = payment.settlements + 1
@@ -196,14 +202,15 @@ async function settle(
 async function unsettle(tx: Tx, payment: Payment): Promise<Payment> {
   const shortfall = await reverseSettlement(tx, payment)
   await countOrder(tx, payment, -1, payment.spentMinor ?? 0n)
+  const shown = showId('pay', payment.id)
   await raiseAlert(tx, {
     kind: shortfall > 0n ? 'settlement_reversed_with_loss' : 'settlement_reversed',
     accountId: payment.accountId,
-    subject: `payment:${payment.id}:settle:${payment.settlements}`,
+    subject: `payment:${shown}:settle:${payment.settlements}`,
     message:
-      `a reorganisation took the block that settled payment ${payment.id}` +
+      `a reorganisation took the block that settled payment ${shown}` +
       (shortfall > 0n
-        ? `; ${shortfall} atoms of ${payment.asset} were withdrawn already and are booked to loss`
+        ? `; ${formatCoins(shortfall, payment.asset)} were withdrawn already and are booked to loss`
         : ''),
   })
   return {
@@ -224,11 +231,12 @@ async function unbook(tx: Tx, payment: Payment, deposit: Deposit): Promise<Payme
   const shortfall = await reverseDeposit(tx, deposit)
   await markBooked(tx, deposit, false)
   if (shortfall === 0n) return payment
+  const shown = showId('dep', deposit.id)
   await raiseAlert(tx, {
     kind: 'deposit_lost',
     accountId: payment.accountId,
-    subject: `deposit:${deposit.id}:book:${deposit.bookings}`,
-    message: `a reorganisation took deposit ${deposit.id}; ${shortfall} atoms of ${deposit.asset} were paid out already and are booked to loss`,
+    subject: `deposit:${shown}:book:${deposit.bookings}`,
+    message: `a reorganisation took deposit ${shown}; ${formatCoins(shortfall, deposit.asset)} were paid out already and are booked to loss`,
   })
   return payment
 }
@@ -258,9 +266,10 @@ function causeOf({ id, status, settlements }: Payment, event: EventType): string
 }
 
 /**
- * Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so. Not
- * where something was refunded: support has decided about this payment already, and which of the deposits counted here are still
- * held, no row says.
+ * Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so; in the
+ * decision that books the last of them, or never: what waited is support's, and worth something else by now. Nor where a refund was
+ * asked for, whatever became of it: support has decided about this payment, and which of the deposits counted here are still held,
+ * no row says.
  */
 async function maybeAcceptLate(
   gateway: Gateway,
@@ -273,7 +282,8 @@ async function maybeAcceptLate(
   )
   const worth = late.reduce((sum, deposit) => sum + (deposit.sightedMinor ?? 0n), 0n)
   const lastSeen = Math.max(...late.map((deposit) => deposit.seenAt.getTime()))
-  if (late.length === 0 || worth < payment.fiatMinor) return payment
+  // As they were read, before this decision booked them.
+  if (late.every(({ booked }) => booked) || worth < payment.fiatMinor) return payment
   if (lastSeen > payment.expiresAt.getTime() + DAY_MS) return payment
   const account = await findAccount(tx, payment.accountId)
   if (!account?.acceptsLateFunds) return payment

@@ -77,7 +77,8 @@ export async function tellOfPayments(
     return
   }
   const { id, accountId } = only.payment
-  gateway.log.error({ payment: id, account: accountId, err: failure }, 'nobody is mailed about a payment')
+  const shown = { payment: showId('pay', id), account: showId('acct', accountId) }
+  gateway.log.error({ ...shown, err: failure }, 'nobody is mailed about a payment')
 }
 
 async function queueMailsOf(

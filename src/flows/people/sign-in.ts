@@ -136,7 +136,7 @@ export async function proveAgain(
   place: Place,
 ): Promise<SignedIn> {
   // By a name that strangers cannot count against: they know his email, not his session.
-  const subject = `session of ${session.userId}`
+  const subject = `session:${session.userId}`
   if (!proof.assertion && !(await countAttempt(gateway.db, subject, place.address))) throw tooMany()
   const rightHash = await rightPasswordHash(gateway, session, proof)
   return gateway.db.transaction(async (tx) => {

@@ -3,6 +3,7 @@
  * frozen, and addresses that may have been handed out never are again. `beck resume` lets the rest move.
  */
 import { hostname } from 'node:os'
+import { raiseAlert, raiseAlertOnce } from '../../alerts/alerts.sql.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { OutsideFailure, type Refusal, unavailable } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
@@ -13,7 +14,6 @@ import { beatArrow } from '../../db/beat-arrow.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { markMadeSafe, readArrow, stopMoving } from '../../db/time-arrow.sql.ts'
 import { type Arrow, hasTakenOver, type TimeMemory, whyBehind } from '../../db/time-arrow.ts'
-import { raiseAlert, raiseAlertOnce } from '../../ledger/alerts.sql.ts'
 import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import { afterRestore } from './after-restore.ts'
 import type { ToldPayments } from './told-payments.ts'

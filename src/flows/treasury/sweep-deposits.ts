@@ -8,14 +8,9 @@ import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS, type ChainName, isSimulated, type Mode } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
-import { divideUp, pow10 } from '../../core/money.ts'
-import {
-  ETHER_SWEEP_GAS,
-  type NetworkRates,
-  quotedGasPrice,
-  SWEEP_WORTH_LEAST_TIMES,
-  TOKEN_SWEEP_GAS_MAX,
-} from '../../treasury/fees.ts'
+import { divideUp, notBelowZero, pow10, smaller } from '../../core/money.ts'
+import { type NetworkRates, quotedGasPrice, SWEEP_WORTH_LEAST_TIMES } from '../../treasury/fees.ts'
+import { scheduleOf } from '../../treasury/gas.ts'
 import { setNonce } from '../../treasury/senders.sql.ts'
 import { findUnseenEnd, wishSweepBumps } from '../../treasury/signed-transactions.sql.ts'
 import {
@@ -37,8 +32,6 @@ import { hotWalletOf } from './tend-senders.ts'
 const PLANNED_PER_TURN = 40
 const SWEPT_ASSETS = ['ETH', 'USDC', 'USDT'] as const
 type SweptAsset = (typeof SWEPT_ASSETS)[number]
-/** Gas of a sweep: ether alone; tokens with what funds them. In a batch it is less (bench/sweep-gas.ts). */
-const SWEEP_GAS = { ETH: ETHER_SWEEP_GAS, token: 100_000n } as const
 /** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
 const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
@@ -61,7 +54,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
   const { found, emptied } = await findSweeps(gateway, port, rates)
   const tokens = found.filter((plan) => plan.asset !== 'ETH')
   const batching = await readBatching(gateway, port, tokens)
-  const rehearsals = await rehearseTokens(gateway, port, tokens)
+  const rehearsals = await rehearseTokens(gateway, port, tokens, rates)
   const nonces = await readNonces(port, found, tokens, batching)
   if (!followed || (await port.blockHash(followed.tipHeight)) !== followed.tipHash) return 0
   const unseen = await findUnseenEnd(gateway.db, chain)
@@ -208,11 +201,7 @@ async function lowerUnmined(gateway: Gateway, port: ChainPort, at: string): Prom
   }
 }
 
-/** Never below zero. */
-const least = (one: bigint, other: bigint): bigint => {
-  const atoms = one < other ? one : other
-  return atoms < 0n ? 0n : atoms
-}
+const least = (one: bigint, other: bigint): bigint => notBelowZero(smaller(one, other))
 
 async function readBatching(
   gateway: Gateway,
@@ -246,6 +235,7 @@ async function rehearseTokens(
   gateway: Gateway,
   port: ChainPort,
   tokens: readonly FoundSweep[],
+  rates: NetworkRates,
 ): Promise<readonly Rehearsal[] | null> {
   const to = port.rehearse && tokens.length > 0 ? await hotWalletOf(gateway, port.chain) : null
   if (to === null || !port.rehearse) return null
@@ -255,13 +245,16 @@ async function rehearseTokens(
       asset,
       to,
       atoms,
-      gasMax: TOKEN_SWEEP_GAS_MAX,
+      gasMax: scheduleOf(rates).tokenSweepMost,
     })),
   )
 }
 
-const gasOf = (asset: SweptAsset, rates: NetworkRates): bigint =>
-  quotedGasPrice(rates) * (asset === 'ETH' ? SWEEP_GAS.ETH : SWEEP_GAS.token)
+/** Wei of the gas that a sweep is planned with. */
+function gasOf(asset: SweptAsset, rates: NetworkRates): bigint {
+  const { transfer, tokenSweepPlanned } = scheduleOf(rates)
+  return quotedGasPrice(rates) * (asset === 'ETH' ? transfer : tokenSweepPlanned)
+}
 
 /** Atoms of a coin that are worth so much ether at the present prices, rounded up; null for a token without a rate. */
 function worthOf(gateway: Pick<Gateway, 'rates'>, mode: Mode, asset: SweptAsset, wei: bigint): bigint | null {

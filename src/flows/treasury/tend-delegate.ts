@@ -1,8 +1,8 @@
 /** The contract that batches of sweeps run at: asked for while the chain does not show it. */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import type { BatchSweeping } from '../../chains/chain.ts'
 import type { ChainName } from '../../core/assets.ts'
 import { HOUR_MS } from '../../core/time.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { mayDeployAgain } from '../../treasury/sweep.ts'
 import {
   listDeployments,

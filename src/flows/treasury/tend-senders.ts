@@ -4,6 +4,7 @@
  */
 import type { ChainPort, FeeRates } from '../../chains/chain.ts'
 import { type ChainName, networkOfChain } from '../../core/assets.ts'
+import { larger, notBelowZero, smaller } from '../../core/money.ts'
 import { findFeeRates, storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../../treasury/fees.ts'
 import { raiseNonce, storeBalances } from '../../treasury/senders.sql.ts'
@@ -33,11 +34,12 @@ function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates | null {
   if (seen.kind === 'gas')
     return {
       rate: boundedRate(network, seen.baseFeeWei),
-      priorityRate: seen.priorityFeeWei < 0n ? 0n : seen.priorityFeeWei,
+      priorityRate: smaller(notBelowZero(seen.priorityFeeWei), RATE_BOUNDS[network].ceiling),
+      fork: seen.fork,
     }
   if (seen.atomsPerKvb === null && !seen.mayGuess) return null
   const estimate = seen.atomsPerKvb ?? RATE_BOUNDS[network].fallback
-  const rate = estimate > seen.floorAtomsPerKvb ? estimate : seen.floorAtomsPerKvb
+  const rate = larger(estimate, seen.floorAtomsPerKvb)
   return { rate: boundedRate(network, rate), priorityRate: 0n }
 }
 

@@ -1,9 +1,9 @@
 /** What is recorded about the ether of our addresses, to be compared with what they hold. */
 import type { ChainName } from '../../core/assets.ts'
+import { SENT_BY_CONTRACT } from '../../core/ether-outputs.ts'
 import type { DepositId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { allRows } from '../../db/rows.ts'
-import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
 import type { PaymentKey } from '../../deposits/deposits.sql.ts'
 
 /** How far a comparison of all addresses came. */

@@ -8,7 +8,7 @@
  */
 import type { ChainPort, ChainTransaction } from '../../chains/chain.ts'
 import { fence, type Lease } from '../../chains/chain-progress.sql.ts'
-import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
+import { SENT_BY_CONTRACT } from '../../core/ether-outputs.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
-import { mock, test } from 'node:test'
+import { mock, type TestContext, test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { txidOf } from '../../../test/txid.ts'
+import type { ChainPort } from '../../chains/chain.ts'
+import { takeLease } from '../../chains/chain-progress.sql.ts'
+import { mine } from '../../chains/simulated/ledger.ts'
+import { createMemoryStorage } from '../../chains/simulated/memory.ts'
+import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
 import { whileRenewing } from './keep-lease.ts'
+import { meetChain, observeChain } from './observe-chain.ts'
 
 test('a renewal that waits is not joined by another one until it may be lost, and the work’s end waits for it', async (t) => {
   const gateway = await testGateway({ chains: [] })
@@ -68,4 +75,75 @@ test('work ends when its renewals have ended, those too that a later one joined'
     answer()
   }
   await kept
+})
+
+/** A gateway whose database counts renewals and answers them at once. */
+async function counting(t: TestContext) {
+  const gateway = await testGateway()
+  t.after(() => mock.timers.reset())
+  const renewals = { count: 0 }
+  const query: typeof gateway.db.query = async (text, ...more) => {
+    if (!text.startsWith('update chains set lease_until = clock_timestamp()'))
+      return gateway.db.query(text, ...more)
+    renewals.count += 1
+    return { rows: [], rowCount: 1 }
+  }
+  return { gateway: { ...gateway, db: { ...gateway.db, query } }, renewals }
+}
+
+test('work that goes on is renewed however long it takes, and work that hangs for two minutes', async (t) => {
+  const { gateway, renewals } = await counting(t)
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  const pass = async (seconds: number) => {
+    const before = renewals.count
+    for (let second = 0; second < seconds; second += 2) {
+      mock.timers.tick(2_000)
+      await new Promise(setImmediate)
+    }
+    return renewals.count - before
+  }
+  await whileRenewing(gateway, { chain: 'sim-litecoin', epoch: 1n, since: 1n }, async (progressed) => {
+    for (let part = 0; part < 6; part++) {
+      assert.ok((await pass(100)) > 0)
+      progressed()
+    }
+    await pass(120)
+    assert.equal(await pass(100), 0)
+  })
+})
+
+test('each block and each batch of strangers in a mempool counts as progress', async (t) => {
+  const { gateway, renewals } = await counting(t)
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'full', now: () => 0 })
+  const simulated = simulatedPort(storage)
+  let passed = 0
+  const passMostOfTheLimit = async () => {
+    const before = renewals.count
+    mock.timers.tick(100_000)
+    assert.ok(renewals.count > before, `part ${passed} is renewed`)
+    passed += 1
+  }
+  const port: ChainPort = {
+    ...simulated,
+    async readBlock(hash, options) {
+      await passMostOfTheLimit()
+      return simulated.readBlock(hash, options)
+    },
+    lookAtMempool: async () => ({
+      has: () => false,
+      added: (async function* () {
+        for (let batch = 0; batch < 4; batch++) {
+          await passMostOfTheLimit()
+          yield [{ key: txidOf(`${batch}`), hash: null, outputs: [], inputs: [] }]
+        }
+      })(),
+    }),
+  }
+  await meetChain(gateway, simulated)
+  const lease = await takeLease(gateway.db, 'sim-litecoin', 'full')
+  assert.ok(lease)
+  await storage.change((store) => mine(store, 3))
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  await observeChain(gateway, port, lease)
+  assert.equal(passed, 7)
 })

@@ -12,18 +12,24 @@ const RENEWAL_MS = 2 * SECOND_MS
  */
 const OVERDUE_BEATS = 3
 const UNDERWAY_MAX = 2
-/** A leader that hangs is followed all the same: nothing that is read between two writes takes this long. */
-const RENEWED_MS_MAX = 2 * MINUTE_MS
+/** A leader that hangs is followed all the same: nothing that the work reads before it tells of progress takes this long. */
+const STALLED_BEATS_MAX = (2 * MINUTE_MS) / RENEWAL_MS
 
-/** Renews the lease until the work ends. A lease that was lost is not renewed; the next write of the work is refused. */
+/**
+ * Renews the lease until the work ends. A lease that was lost is not renewed; the next write of the work is refused.
+ *
+ * @param work - Given how it tells that it came further: with each block, and each part of a mempool that may take long.
+ */
 export async function whileRenewing<Result>(
   gateway: Gateway,
   lease: Lease,
-  work: () => Promise<Result>,
+  work: (progressed: () => void) => Promise<Result>,
 ): Promise<Result> {
   const underway = new Set<Promise<void>>()
   let beats = 0
+  let stalledBeats = 0
   const beat = setInterval(() => {
+    if (++stalledBeats > STALLED_BEATS_MAX) return
     if (underway.size > 0 && (++beats < OVERDUE_BEATS || underway.size === UNDERWAY_MAX)) return
     beats = 0
     const begun = renewLease(gateway.db, lease)
@@ -34,12 +40,12 @@ export async function whileRenewing<Result>(
       .finally(() => underway.delete(begun))
     underway.add(begun)
   }, RENEWAL_MS)
-  const limit = setTimeout(() => clearInterval(beat), RENEWED_MS_MAX)
   try {
-    return await work()
+    return await work(() => {
+      stalledBeats = 0
+    })
   } finally {
     clearInterval(beat)
-    clearTimeout(limit)
     // Nothing of it may reach the database after the lead was given back.
     await Promise.all(underway)
   }

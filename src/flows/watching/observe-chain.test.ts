@@ -52,10 +52,16 @@ test('a node that is behind takes no block away, however long, nor does it when 
     assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, newest.hash)
   }
 
-  // Other blocks in the place of ours are another matter, also while they are fewer.
+  // Other blocks in the place of ours are another matter, once they are no fewer.
   await storage.change((store) => reorganise(store, 2))
   const other = await simulated.tip()
-  shown = { height: other.height - 1, hash: (await simulated.blockHash(other.height - 1)) ?? '' }
+  const below = async (count: number) => {
+    const height = other.height - count
+    return { height, hash: (await simulated.blockHash(height)) ?? '' }
+  }
+  shown = await below(2)
+  await assert.rejects(observeChain(gateway, port, lease), /waiting for it/)
+  shown = await below(1)
   await observeChain(gateway, port, lease)
   assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, shown.hash)
 })

@@ -3,6 +3,7 @@
  * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
  * the leader's epoch. Polling twice changes nothing; a crash anywhere is continued by the next poll.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import {
   type Block,
   type BlockRef,
@@ -22,7 +23,7 @@ import {
   openChain,
 } from '../../chains/chain-progress.sql.ts'
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
-import { isSimulated } from '../../core/assets.ts'
+import { hasAccounts, isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
 import { AT_ONCE, type SpareTime } from '../../core/spare-time.ts'
@@ -33,7 +34,6 @@ import {
   markMempoolPresence,
   markReplaced,
 } from '../../deposits/deposits.sql.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordAddressSpends } from '../../proof/address-spends.sql.ts'
 import { markUtxosSpent } from '../../treasury/utxos.sql.ts'
@@ -114,10 +114,8 @@ export async function observeChain(
   const progress = await gateway.db.transaction((tx) => fence(tx, lease))
   if (progress.haltedReason)
     throw new OutsideFailure(`${port.chain} is halted: ${progress.haltedReason}`, { retryable: false })
-
-  await requireNotBehind(gateway, progress, tip)
-  return whileRenewing(gateway, lease, () =>
-    follow(gateway, port, lease, { progress, tip, startedAt, blocksMax, spareTime }),
+  return whileRenewing(gateway, lease, (progressed) =>
+    follow(gateway, port, lease, { progress, tip, startedAt, blocksMax, spareTime, progressed }),
   )
 }
 
@@ -130,9 +128,10 @@ async function follow(
     readonly progress: ChainProgress
     readonly tip: BlockRef
     readonly startedAt: Date
+    readonly progressed: () => void
   } & Required<PollOptions>,
 ): Promise<Poll> {
-  const { tip, startedAt, blocksMax } = from
+  const { tip, startedAt, blocksMax, progressed } = from
   let { progress } = from
   const spareTime = from.spareTime.atMost(RESTS_UNTIL_AGE_MS - (progress.pollAgeMs ?? RESTS_UNTIL_AGE_MS))
   const fork = await findFork(gateway, port, lease, progress, tip)
@@ -152,10 +151,11 @@ async function follow(
     progress = await applyBlock(gateway, lease, block, pace)
     crashPoint('observe:block-committed')
     blocks += 1
+    progressed()
   }
   const behind = progress.tipHeight < tip.height
   if (!behind) {
-    await observeMempool(gateway, port, lease, spareTime)
+    await observeMempool(gateway, port, lease, { spareTime, progressed })
     await gateway.db.transaction(async (tx) => {
       await fence(tx, lease)
       await markPolled(tx, port.chain, startedAt)
@@ -198,62 +198,62 @@ export async function applyBlock(
 }
 
 /**
- * A node whose tip is a block that we passed is behind: it restarted and connects its blocks, or it is another watcher's,
- * which led until now. Only other blocks in the place of ours take anything back; a chain never just ends earlier. The
- * simulated one does, when it is told to reorganise.
- *
- * @throws {OutsideFailure} until it is where we are, or shows another chain.
- */
-async function requireNotBehind(gateway: Gateway, progress: ChainProgress, tip: BlockRef): Promise<void> {
-  const { chain, tipHeight } = progress
-  if (isSimulated(chain) || tip.height >= tipHeight) return
-  if ((await findBlockHash(gateway.db, chain, tip.height)) !== tip.hash) return
-  throw new OutsideFailure(
-    `the node for ${chain} is at block ${tip.height}, below ours at ${tipHeight}; waiting for it`,
-    { retryable: true },
-  )
-}
-
-/**
  * The height of the last block we share with the node; null when our tip is on its chain.
  *
- * @throws {OutsideFailure} when the node does not have a block that is not above its tip. Behind the URLs of providers
- *   stand many nodes, and the one that answers may be behind the one that told the tip: that is no reorganisation.
+ * A node whose tip is lower than ours is late: it restarted and connects its blocks, or it is another watcher's, which led
+ * until now. On chains with outputs that is so whatever its tip is: fewer blocks are less work, and those that really take the
+ * place of ours outgrow them. Proof of stake may end lower, with other blocks in the place of ours. A block that either side
+ * does not have is no difference.
+ *
+ * @throws {OutsideFailure} while the node is late, and when it does not have a block that is not above its tip. Behind the
+ *   URLs of providers stand many nodes, and the one that answers may be behind the one that told the tip: that is no
+ *   reorganisation.
+ * @see docs/decisions/0005-confirmed-stays-confirmed.md
  */
 async function findFork(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  progress: ChainProgress,
+  { tipHeight, tipHash }: ChainProgress,
   tip: BlockRef,
 ): Promise<number | null> {
-  const hashAt = async (height: number): Promise<string | null> => {
-    const hash = await port.blockHash(height)
-    if (hash !== null || height > tip.height) return hash
-    throw new OutsideFailure(
-      `the node for ${port.chain} is at block ${tip.height} and does not have block ${height}; are several nodes behind its URL?`,
+  const { chain } = port
+  const isLower = tip.height < tipHeight
+  const late = () =>
+    new OutsideFailure(
+      `the node for ${chain} is at block ${tip.height} and does not have ours at ${tipHeight} yet; waiting for it`,
       { retryable: true },
     )
-  }
-  if ((await hashAt(progress.tipHeight)) === progress.tipHash) return null
-  for (let depth = 1; depth <= REORGANISATION_DEPTH_MAX; depth++) {
-    const height = progress.tipHeight - depth
-    const ours = await findBlockHash(gateway.db, port.chain, height)
+  if (isLower && !hasAccounts(chain)) throw late()
+  const lowest = tipHeight - REORGANISATION_DEPTH_MAX
+  let differing = 0
+  for (let height = Math.min(tipHeight, tip.height); height >= lowest; height--) {
+    const ours = await findBlockHash(gateway.db, chain, height)
     if (ours === null) break
-    if ((await hashAt(height)) === ours) return height
+    const hash = await port.blockHash(height)
+    if (hash === null)
+      throw new OutsideFailure(
+        `the node for ${chain} is at block ${tip.height} and does not have block ${height}; are several nodes behind its URL?`,
+        { retryable: true },
+      )
+    if (hash !== ours) differing += 1
+    else if (differing > 0) return height
+    else if (isLower) break
+    else return null
   }
-  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${progress.tipHeight}`
+  if (differing < REORGANISATION_DEPTH_MAX) throw late()
+  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${tipHeight}`
   await gateway.db.transaction(async (tx) => {
     await fence(tx, lease)
-    await haltChain(tx, port.chain, reason)
+    await haltChain(tx, chain, reason)
     await raiseAlert(tx, {
       kind: 'chain_halted',
       accountId: null,
-      subject: `${port.chain}:${progress.tipHash}`,
+      subject: `${chain}:${tipHash}`,
       message: reason,
     })
   })
-  throw new OutsideFailure(`${port.chain}: ${reason}`, { retryable: false })
+  throw new OutsideFailure(`${chain}: ${reason}`, { retryable: false })
 }
 
 /** Forgets our blocks above the fork; their deposits are in no block until the chain shows them again. */
@@ -275,12 +275,13 @@ async function observeMempool(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  spareTime: SpareTime,
+  { spareTime, progressed }: { readonly spareTime: SpareTime; readonly progressed: () => void },
 ): Promise<void> {
   const mempool = await port.lookAtMempool(lease.since)
   if (mempool) {
     for await (const transactions of mempool.added) {
       const own = await matchOwn(gateway.db, port.chain, transactions, { spareTime })
+      progressed()
       // Of a mempool that nobody has read yet, a hundred thousand transactions concern nobody here.
       if (own.paying.length === 0 && own.spends.length === 0) continue
       await gateway.db.transaction(async (tx) => {

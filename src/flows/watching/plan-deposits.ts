@@ -4,7 +4,7 @@
  */
 import type { BlockRef, ChainTransaction, Output } from '../../chains/chain.ts'
 import { ASSET_FACTS, type ChainName, hasAccounts } from '../../core/assets.ts'
-import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
+import { SENT_BY_CONTRACT } from '../../core/ether-outputs.ts'
 import type { Sighting } from '../../deposits/record-sightings.sql.ts'
 import type { GasFunding } from '../../treasury/gas-funding.sql.ts'
 import { type IssuedAddress, type OwnAddresses, type Spend, spendsOf } from './own-addresses.sql.ts'

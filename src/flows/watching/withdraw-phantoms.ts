@@ -1,9 +1,9 @@
 /** The way out for ether that was once derived from a balance and never came. */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import type { ChainPort } from '../../chains/chain.ts'
 import { fence, type Lease } from '../../chains/chain-progress.sql.ts'
 import { showId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { countOwnNonces, lockDerived, type RecordedEther, withdrawDerived } from './check-ether.sql.ts'
@@ -32,10 +32,11 @@ export async function withdrawPhantoms(
       left -= deposit.atoms
       await withdrawDerived(tx, deposit)
       await markDecisionDue(tx, [deposit])
-      const message = `${formatCoins(deposit.atoms, 'ETH')} at ${address} were recorded as a deposit and never came: deposit ${showId('dep', deposit.id)} is taken back, and what was booked of it is booked back`
-      const { accountId, id } = deposit
-      await raiseAlert(tx, { kind: 'deposit_withdrawn', accountId, subject: id, message })
-      gateway.log.error({ chain, address, deposit: id, atoms: String(deposit.atoms) }, message)
+      const shown = showId('dep', deposit.id)
+      const message = `${formatCoins(deposit.atoms, 'ETH')} at ${address} were recorded as a deposit and never came: deposit ${shown} is taken back, and what was booked of it is booked back`
+      const { accountId } = deposit
+      await raiseAlert(tx, { kind: 'deposit_withdrawn', accountId, subject: shown, message })
+      gateway.log.error({ chain, address, deposit: shown, atoms: String(deposit.atoms) }, message)
     }
   })
   gateway.wake('settle')

@@ -2,13 +2,14 @@
  * Sending what the signer signed. The bytes and their id were written before; here they only go out, as often as it
  * takes. A node that takes them and dies before it answers, and one that has them already, are success alike.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import type { ChainPort } from '../../chains/chain.ts'
 import type { ChainName } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { together } from '../../db/together.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import {
   claimToSend,
   markRefusedByNode,
@@ -98,7 +99,10 @@ async function noteSent(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<v
   // Its call reverted and a deep reorganisation took the block: the nonce is used again all the same.
   if (withdrawal.status === 'failed') return
   const status = statusAfter(withdrawal.status, 'sent')
-  invariant(status, `transaction ${txid} pays withdrawal ${withdrawal.id}, which is ${withdrawal.status}`)
+  invariant(
+    status,
+    `transaction ${txid} pays withdrawal ${showId('wd', withdrawal.id)}, which is ${withdrawal.status}`,
+  )
   if (status !== withdrawal.status || withdrawal.txHash !== txid)
     await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
 }

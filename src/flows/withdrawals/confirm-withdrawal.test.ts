@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../../test/gateway.ts'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../../test/payout-story.ts'
+import { withDescendants } from '../../chains/simulated/ledger.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { freeze, listFreezes } from '../../ledger/freezes.sql.ts'
 import { proveBlock } from '../../proof/prove-block.ts'
+import { wishBump, wishBumps } from '../../treasury/signed-transactions.sql.ts'
 import { listUtxoAtoms, sumUtxos } from '../../treasury/utxos.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { confirmSigned } from './confirm-withdrawal.ts'
@@ -140,6 +142,69 @@ test('a payout that was buried, and whose coin a deep reorganisation gave to ano
   assert.equal((await story.now(withdrawal)).status, 'failed')
   assert.equal(await bookedFees(), 0n)
   assert.deepEqual(await listFreezes(gateway.db), [])
+  await story.proveBooks()
+})
+
+test('a payout whose coin a reorganisation took for good is told of, never bumped, and its change not counted on; it ends once the coin is back', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { gateway, account, storage } = story
+  const payment = await testPayment(gateway, account, { asset: 'BTC', fiatMinor: 65_000n })
+  const deposit = await story.payAndConfirm(payment, payment.dueAtoms)
+  const { withdrawal, txHash } = await story.send('BTC', '0.005')
+  await story.mineAndTurn(1)
+  const [wallet] = (await currentWallets(gateway.db, gateway.secrets)).filter(
+    ({ chain }) => chain === 'sim-bitcoin',
+  )
+  assert.ok(wallet)
+  const change = () => sumUtxos(gateway.db, { chain: 'sim-bitcoin', series: wallet.series })
+  const stranded = async () =>
+    (
+      await gateway.db.query<{ subject: string; message: string }>(
+        "select subject, message from alerts where kind = 'payout_stranded'",
+      )
+    ).rows
+  const signed = async () =>
+    (await gateway.db.query<{ status: string }>('select status from signed_transactions')).rows.map(
+      ({ status }) => status,
+    )
+  assert.ok((await change()) > 0n)
+
+  await story.reorganise(5)
+  // What it was made of was spent elsewhere: every mempool loses it, and what spends it.
+  const [lost] = [...(await storage.reads.transactions([deposit])).values()]
+  assert.ok(lost)
+  await storage.change(async (store) =>
+    store.removeFromMempool(await withDescendants(store, [lost.transaction])),
+  )
+  await story.look()
+  // Its block is missed in the first turn, it is sent again in the second.
+  for (let time = 0; time < 2; time++) await story.turn()
+  assert.deepEqual(await signed(), ['refused'])
+  assert.deepEqual(await stranded(), [], 'it may come back at once')
+  assert.equal(await change(), 0n)
+  assert.equal(await wishBump(gateway.db, 'sim-bitcoin', txHash), true)
+  await story.mineAndTurn(6)
+  assert.deepEqual(await signed(), ['refused'], 'none is signed')
+  const [alert, ...others] = await stranded()
+  assert.equal(alert?.subject, `sim-bitcoin:${txHash}`)
+  assert.ok(alert?.message.includes(`${deposit}:0`))
+  assert.deepEqual(others, [])
+  await gateway.db.query(
+    "update signed_transactions set bump_wanted = false, fee_rate = 1, created_at = created_at - interval '1 day'",
+  )
+  assert.equal(
+    await wishBumps(gateway.db, 'sim-bitcoin', { afterMs: 1, rate: 2n }),
+    0,
+    'nor is one wished for',
+  )
+
+  await storage.change((store) => store.addToMempool(lost.transaction))
+  await story.mineAndTurn(1)
+  await gateway.db.query('update signed_transactions set send_at = now()')
+  await story.turn()
+  assert.ok((await change()) > 0n)
+  await story.mineAndTurn(2)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
   await story.proveBooks()
 })
 

@@ -2,6 +2,7 @@
  * Following what was sent until a block holds it deep enough: then it is booked, once, and announced. A reorganisation
  * sends it again; what can never enter the chain any more gives its hold back.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import type { BlockRef, ChainPort, FoundTransaction } from '../../chains/chain.ts'
 import { findBlockHash } from '../../chains/chain-progress.sql.ts'
 import { hasAccounts, nativeAsset } from '../../core/assets.ts'
@@ -13,7 +14,6 @@ import type { Tx } from '../../db/database.ts'
 import { together } from '../../db/together.ts'
 import { markOwn } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
@@ -40,7 +40,7 @@ import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { drawPayment } from '../payments/read-payment.ts'
 import { bookFee } from './book-fee.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
-import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
+import { fail, giveUpImpossible, raiseUnsettled, tellStranded } from './fail-withdrawal.ts'
 import { giveUpDisplaced } from './give-up-displaced.ts'
 
 /** Finds every transaction under way in the chain, and books those that are deep enough. @returns How many ended. */
@@ -89,6 +89,7 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
   else {
     const depth = Math.max(6, confirmationsOf(gateway.settings, nativeAsset(chain)))
     finished += await giveUpImpossible(gateway, chain, depth)
+    await tellStranded(gateway, chain, depth)
   }
   if (finished > 0) gateway.wake('deliver')
   return finished
@@ -212,15 +213,16 @@ async function notePaidAfterFailure(
   })
   if (!isNew) return
   await updateWithdrawal(tx, withdrawal, { status: 'failed', txHash: txid, reason: 'paid_after_failure' })
-  const message = `withdrawal ${id} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
-  await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: id, message })
-  gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
+  const shown = showId('wd', id)
+  const message = `withdrawal ${shown} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
+  await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: shown, message })
+  gateway.log.error({ chain, withdrawal: shown, account: showId('acct', accountId), txid }, message)
 }
 
 async function complete(gateway: Gateway, tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
   const { accountId, id, chain, asset, kind, paymentId } = withdrawal
   const status = statusAfter(withdrawal.status, 'confirmed')
-  invariant(status === 'completed', `withdrawal ${id} confirmed and is ${withdrawal.status}`)
+  invariant(status === 'completed', `withdrawal ${showId('wd', id)} confirmed and is ${withdrawal.status}`)
   const completed = await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
   const isNew = await post(tx, {
     accountId,
@@ -235,7 +237,7 @@ async function complete(gateway: Gateway, tx: Tx, withdrawal: Withdrawal, txid: 
   if (!isNew || isOwnKind(kind)) return
   if (kind === 'refund' && paymentId) {
     const payment = await findPayment(tx, accountId, paymentId)
-    invariant(payment, `refund ${id} names a payment that is not there`)
+    invariant(payment, `refund ${showId('wd', id)} names a payment that is not there`)
     await announce(tx, {
       accountId,
       type: 'payment.refunded',

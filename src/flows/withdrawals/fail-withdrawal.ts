@@ -3,6 +3,7 @@
  * gives its hold back once.
  */
 
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import { wasDeclined } from '../../approvals/approval-requests.sql.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { type Aside, listAside, setAside } from '../../core/aside.ts'
@@ -10,28 +11,25 @@ import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
+import { smaller } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import { isOfRows } from '../../db/failures.ts'
 import { together } from '../../db/together.ts'
 import { announce } from '../../events/announce.sql.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { listTransfers, post } from '../../ledger/post.sql.ts'
 import { lockPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
-import { freeUtxos, listImpossible } from '../../treasury/impossible.sql.ts'
+import { freeUtxos, listImpossible, listStranded } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
-  CANCELLED,
   completionCause,
-  DECLINED,
+  type FailureReason,
   holdCause,
   isOwnKind,
-  NOT_APPROVED,
   releaseCause,
-  SIMULATED_FAILURE,
   statusAfter,
   type Withdrawal,
 } from '../../withdrawals/withdrawal.ts'
@@ -51,7 +49,7 @@ import { endImpossible } from './book-fee.ts'
 const REFUSED_PER_TURN = 100
 
 /** What people decided, or left undecided, is no alert. */
-const WANTED: readonly string[] = [CANCELLED, SIMULATED_FAILURE, DECLINED, NOT_APPROVED]
+const WANTED: readonly FailureReason[] = ['cancelled', 'sandbox', 'declined', 'not_approved']
 
 /**
  * Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with.
@@ -65,12 +63,15 @@ export async function fail(
   tx: Tx,
   withdrawal: Withdrawal,
   trigger: 'refused' | 'impossible',
-  reason: string,
+  reason: FailureReason,
   costAtoms = 0n,
 ): Promise<void> {
   const { accountId, id, chain, paymentId } = withdrawal
   const status = statusAfter(withdrawal.status, trigger)
-  invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
+  invariant(
+    status === 'failed',
+    `withdrawal ${showId('wd', id)} is ${withdrawal.status} and can not fail as ${reason}`,
+  )
   // Before any balance, as everywhere.
   const payment = paymentId && (await lockPayment(tx, accountId, paymentId))
   const failed = await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
@@ -79,7 +80,7 @@ export async function fail(
   const held = await listTransfers(tx, accountId, holdCause(id))
   const back = held.map((transfer) => ({
     ...transfer,
-    kept: costAtoms < transfer.atoms ? costAtoms : transfer.atoms,
+    kept: smaller(costAtoms, transfer.atoms),
   }))
   const given = await post(tx, {
     accountId,
@@ -92,7 +93,7 @@ export async function fail(
       ])
       .filter(({ atoms }) => atoms > 0n),
   })
-  invariant(given, `the hold of withdrawal ${id} was given back before`)
+  invariant(given, `the hold of withdrawal ${showId('wd', id)} was given back before`)
   for (const { debit, asset, atoms, kept } of back) {
     if (kept > 0n) await noteKept(tx, withdrawal, kept)
     if (debit !== 'unresolved' || !payment || atoms === kept) continue
@@ -136,7 +137,8 @@ export async function failRefused(gateway: Gateway, aside: Aside<WithdrawalId> =
     try {
       await gateway.db.transaction((tx) => failOne(gateway, tx, accountId, id))
     } catch (error) {
-      await raiseUnsettled(gateway, id, `the refused withdrawal ${id}`, error)
+      const shown = showId('wd', id)
+      await raiseUnsettled(gateway, shown, `the refused withdrawal ${shown}`, error)
       setAside(aside, id)
     }
     crashPoint('refuse:committed')
@@ -148,15 +150,16 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
   const withdrawal = await lockWithdrawal(tx, accountId, id)
   if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
   if (await isSigned(tx, accountId, id)) return
-  const reason = (await wasDeclined(tx, accountId, id)) ? DECLINED : withdrawal.refusedReason
+  const reason = (await wasDeclined(tx, accountId, id)) ? 'declined' : withdrawal.refusedReason
   await fail(gateway, tx, withdrawal, 'refused', reason)
   crashPoint('refuse:given-back')
   if (WANTED.includes(reason)) return
+  const shown = showId('wd', id)
   await raiseAlert(tx, {
     kind: 'withdrawal_refused',
     accountId,
-    subject: id,
-    message: `the signer refused withdrawal ${id}: ${withdrawal.refusedReason}`,
+    subject: shown,
+    message: `the signer refused withdrawal ${shown}: ${withdrawal.refusedReason}`,
   })
 }
 
@@ -214,6 +217,20 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
     subject: `${chain}:${replacementSet}`,
     message: `a coin that transaction ${replacementSet} spends was spent by another one; what it paid failed`,
   })
+}
+
+/**
+ * Tells of what can neither enter the chain now nor be given up: its coins are not spent by another, as far as Beck can see, and may
+ * come back. Nobody bumps it meanwhile.
+ */
+export async function tellStranded({ db }: Gateway, chain: ChainName, depth: number): Promise<void> {
+  for (const { replacementSet, coins } of await listStranded(db, chain, depth))
+    await raiseAlert(db, {
+      kind: 'payout_stranded',
+      accountId: null,
+      subject: `${chain}:${replacementSet}`,
+      message: `a reorganisation took ${coins.join(', ')}, which transaction ${replacementSet} spends, and the node refuses it; it is sent again until they are back. If whoever paid them to us spent what they were made of elsewhere, they never are`,
+    })
 }
 
 /** What must never be, such as books that do not cover it, stops what it befalls, and nothing else. Any other error goes on. */

@@ -4,8 +4,8 @@
  * or a batch that came back after a reorganisation authorised its sweeps with it. What we signed under that nonce can never
  * enter the chain: it ends, so that nothing waits for it.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import type { ChainPort, NonceUse, Output } from '../../chains/chain.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { lockPayments } from '../../payments/payments.sql.ts'
 import { isNonceAwaited, listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
@@ -35,7 +35,7 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
     const use = await port.findNonceUse(set.sender, set.nonce, height - FINAL_DEPTH + 1)
     if (use.kind === 'unused') {
       waiting.add(set.sender)
-      await requireNoGap(gateway, port, set)
+      await alertOfNonceGap(gateway, port, set)
     }
     if (use.kind === 'unclear') await raiseUnclear(gateway, port, set)
     if (use.kind !== 'used') continue
@@ -122,7 +122,7 @@ async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueS
 }
 
 /** Nonces are used in their order: where nothing uses the next one, all that is signed with later ones waits for ever. */
-async function requireNoGap(gateway: Gateway, port: ChainPort, of: OverdueSet): Promise<void> {
+async function alertOfNonceGap(gateway: Gateway, port: ChainPort, of: OverdueSet): Promise<void> {
   const { chain } = port
   const next = await port.nextNonce?.(of.sender)
   if (next === undefined || next >= of.nonce || (await isNonceAwaited(gateway.db, chain, of.sender, next)))

@@ -5,15 +5,15 @@
 import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
 import { unavailable, unprocessable } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
-import { formatCoins } from '../../core/money.ts'
+import { formatCoins, notBelowZero } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { lockBalance } from '../../ledger/post.sql.ts'
-import type { NetworkRates, WithdrawalCost } from '../../treasury/fees.ts'
+import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { worthOf } from '../../treasury/payout-cost.ts'
 import { sumUtxos } from '../../treasury/utxos.sql.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
-import { type Coins, type Payout, readCoins } from './price-payout.ts'
+import { type PricedPayout, readCoins } from './price-payout.ts'
 
 /** Of a chain with outputs. */
 export interface Spendable {
@@ -26,17 +26,10 @@ export interface Spendable {
   sumAtoms(): Promise<bigint>
 }
 
-/** What was priced, and what it was priced by; it is read when that is null. */
-interface Priced {
-  readonly payout: Payout
-  readonly rates: NetworkRates
-  readonly coins: Coins | null
-}
-
 /** @returns Null on chains with accounts. */
 export async function readSpendable(
   db: Queryable,
-  { payout, rates, coins }: Priced,
+  { payout, rates, coins }: PricedPayout,
 ): Promise<Spendable | null> {
   const { chain, asset, wallet } = payout
   if (hasAccounts(chain)) return null
@@ -65,7 +58,7 @@ export async function requireSpendable(spendable: Spendable | null, netAtoms: bi
   if (worthAtoms >= promisedAtoms + netAtoms) return
   // What is not there at all is no matter of fees: it is on its way, or the books say so.
   if ((await spendable.sumAtoms()) < promisedAtoms + netAtoms) return
-  const left = formatCoins(worthAtoms > promisedAtoms ? worthAtoms - promisedAtoms : 0n, asset)
+  const left = formatCoins(notBelowZero(worthAtoms - promisedAtoms), asset)
   throw unprocessable(
     'network_fee_too_high',
     `at the network's fee now, what the wallet received is in parts too small to pay this out: ${left} can be paid now. Ask for less, or try again when the network asks for less`,
@@ -83,7 +76,7 @@ export interface PayoutFunds {
 export async function openFunds(
   tx: Tx,
   accountId: AccountId,
-  { payout, rates }: { readonly payout: Payout; readonly rates: NetworkRates },
+  { payout, rates }: Omit<PricedPayout, 'coins'>,
 ): Promise<PayoutFunds> {
   const { chain, asset } = payout
   await requireThawed(tx, chain, asset)
@@ -92,7 +85,11 @@ export async function openFunds(
 }
 
 /** What there is now, without a lock: it may be gone when it is asked for. @throws {Refusal} as {@link openFunds}. */
-export async function readFunds(db: Queryable, accountId: AccountId, priced: Priced): Promise<PayoutFunds> {
+export async function readFunds(
+  db: Queryable,
+  accountId: AccountId,
+  priced: PricedPayout,
+): Promise<PayoutFunds> {
   const { chain, asset } = priced.payout
   await requireThawed(db, chain, asset)
   const { balances } = await readBalanceNow(db, accountId)
@@ -105,12 +102,12 @@ export async function readFunds(db: Queryable, accountId: AccountId, priced: Pri
 }
 
 /**
- * Takes nothing yet: says that there is enough.
+ * There is enough for it.
  *
  * @returns What is left for the next.
  * @throws {Refusal} `unprocessable`, reason `insufficient_balance`; as {@link requireSpendable}.
  */
-export async function takeFrom(
+export async function requireCovered(
   { asset, availableAtoms, spendable }: PayoutFunds,
   { amountAtoms, netAtoms }: WithdrawalCost,
 ): Promise<PayoutFunds> {

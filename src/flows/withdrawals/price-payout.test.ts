@@ -4,8 +4,8 @@ import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
 import { formatDecimal } from '../../core/money.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { quoteWithdrawal } from './price-withdrawal.ts'
 import { checkPayouts } from './request-batch.ts'
-import { quoteWithdrawal } from './request-withdrawal.ts'
 
 const SIGNED = 'select coalesce(sum(fee_atoms), 0) as fees, count(*) as count from signed_transactions'
 

@@ -4,16 +4,10 @@
  */
 import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
-import { readShared } from '../../db/together.ts'
-import { type NetworkRates, networkFeeAtoms, type TokenPrices } from '../../treasury/fees.ts'
-import {
-  feeAt,
-  payoutVbytes,
-  sumsOf,
-  UTXOS_PER_WITHDRAWAL_MAX,
-  utxosToPay,
-} from '../../treasury/payout-cost.ts'
-import { worthSpending } from '../../treasury/select-utxos.ts'
+import { sharedRead } from '../../db/together.ts'
+import { gasFeeAtoms, type NetworkRates, type TokenPrices } from '../../treasury/fees.ts'
+import { payoutVbytes, sumsOf, UTXOS_PER_WITHDRAWAL_MAX, utxosToPay } from '../../treasury/payout-cost.ts'
+import { feeAt, worthSpending } from '../../treasury/select-utxos.ts'
 import { listUtxoAtoms } from '../../treasury/utxos.sql.ts'
 import type { Wallet } from '../../wallets/wallets.sql.ts'
 import { type Promised, sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
@@ -50,7 +44,7 @@ export async function readNetworkPrice(
 ): Promise<NetworkPrice> {
   const { chain, asset, atoms, scriptLength } = payout
   if (hasAccounts(chain)) {
-    const fee = networkFeeAtoms(asset, rates, prices())
+    const fee = gasFeeAtoms(asset, rates, prices())
     return { coins: null, after: () => fee }
   }
   const coins = await readCoins(db, payout, rates)
@@ -62,9 +56,17 @@ export async function readNetworkPrice(
       const before = promised.takenAtoms + beforeAtoms
       const together = utxosToPay(sums, before + atoms) ?? 0
       const beyond = together - (before > 0n ? (utxosToPay(sums, before) ?? 0) : 0)
-      return feeAt(rates.rate, payoutVbytes(alone > beyond ? alone : beyond, scriptLength))
+      return feeAt(rates.rate, payoutVbytes(Math.max(alone, beyond), scriptLength))
     },
   }
+}
+
+/** A payout that has its price, and what that was told by. */
+export interface PricedPayout {
+  readonly payout: Payout
+  readonly rates: NetworkRates
+  /** Null on chains with accounts. */
+  readonly coins: Coins | null
 }
 
 /** What payouts of a wallet can be paid from. */
@@ -79,13 +81,12 @@ export const readCoins = (
   db: Queryable,
   { chain, asset, wallet }: Payout,
   { rate }: NetworkRates,
-): Promise<Coins> =>
-  readShared(db, `coins ${chain} ${wallet.series} ${rate}`, async () => {
-    const utxos = await listUtxoAtoms(db, {
-      chain,
-      series: wallet.series,
-      least: worthSpending(rate),
-      limit: UTXOS_PER_WITHDRAWAL_MAX,
-    })
+): Promise<Coins> => readCoinsOf(db, chain, asset, wallet.series, rate)
+
+const readCoinsOf = sharedRead(
+  async (db, chain: ChainName, asset: Asset, series: Wallet['series'], rate: bigint): Promise<Coins> => {
+    const least = worthSpending(rate)
+    const utxos = await listUtxoAtoms(db, { chain, series, least, limit: UTXOS_PER_WITHDRAWAL_MAX })
     return { sums: sumsOf(utxos), promised: await sumUnsigned(db, chain, asset) }
-  })
+  },
+)

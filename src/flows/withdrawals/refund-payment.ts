@@ -16,7 +16,8 @@ import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal
 import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { readSpendable, requireSpendable, requireThawed } from './payout-funds.ts'
-import { hold, price, pricingOf } from './request-withdrawal.ts'
+import { price, pricingOf } from './price-withdrawal.ts'
+import { hold } from './request-withdrawal.ts'
 
 /**
  * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone. Of its own coin, what is
@@ -89,13 +90,11 @@ export async function priceRefund(
   if (!funds) throw nothingToRefund(payment, held)
   const { asset, atoms } = funds
   const { decimals } = ASSET_FACTS[asset]
-  const priced = await price(
-    pricingOf(gateway, account),
-    tx,
-    account,
-    { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },
-    0n,
-  )
+  const priced = await price({ ...pricingOf(gateway, account), feeBps: 0n }, tx, account, {
+    asset,
+    amount: order.amount ?? formatDecimal(atoms, decimals),
+    destination: order.destination,
+  })
   const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
   const { amountAtoms } = cost

@@ -9,6 +9,7 @@
 import type { ChainPort } from '../../chains/chain.ts'
 import { showId } from '../../core/ids.ts'
 import { gasPrice, type NetworkRates, payoutGasLimit } from '../../treasury/fees.ts'
+import { scheduleOf } from '../../treasury/gas.ts'
 import { listUnrehearsed, noteRehearsal } from '../../withdrawals/rehearsals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { hotWalletOf } from '../treasury/tend-senders.ts'
@@ -27,7 +28,7 @@ export async function rehearsePayouts(
   const price = gasPrice(rates)
   const asked = (await listUnrehearsed(db, chain, ASKED_PER_TURN)).map((request) => ({
     request,
-    gasMax: payoutGasLimit(request, price),
+    gasMax: payoutGasLimit(request, price, scheduleOf(rates)),
   }))
   const from = asked.length > 0 ? await hotWalletOf(gateway, chain) : null
   if (from === null) return 0

@@ -14,15 +14,9 @@ import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { askForBatch } from '../approvals/ask-for-approval.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { openFunds, type PayoutFunds, takeFrom } from './payout-funds.ts'
-import {
-  hold,
-  type Priceable,
-  type Priced,
-  payoutRequest,
-  pricingOf,
-  readPrice,
-} from './request-withdrawal.ts'
+import { openFunds, type PayoutFunds, requireCovered } from './payout-funds.ts'
+import { type Priceable, type PricedOrder, pricingOf, readPrice } from './price-withdrawal.ts'
+import { hold, payoutRequest } from './request-withdrawal.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 export interface PayoutTotal {
@@ -71,7 +65,7 @@ export async function checkPayouts(
 interface PricedLine {
   readonly line: PayoutLine
   /** Or why it has none. */
-  readonly price: Priced | Refusal
+  readonly price: PricedOrder | Refusal
 }
 
 /**
@@ -92,7 +86,7 @@ async function priceLines(
     (one, line) =>
       orRefusal(async () => {
         await requireOnAllowlist(one, account.id, line.asset, line.destination)
-        return readPrice(pricing, one, account, line, gateway.settings.payoutFeeBps)
+        return readPrice(pricing, one, account, line)
       }),
   )
   const taken = new Map<Asset, bigint>()
@@ -105,7 +99,7 @@ async function priceLines(
 }
 
 /** Adds what it takes to what is taken. */
-function priceAfter(read: Priceable | Refusal | undefined, taken: Map<Asset, bigint>): Priced {
+function priceAfter(read: Priceable | Refusal | undefined, taken: Map<Asset, bigint>): PricedOrder {
   invariant(read, 'every line was read')
   if (read instanceof Refusal) throw read
   const { asset, atoms } = read.payout
@@ -184,7 +178,7 @@ export async function requestBatch(
     try {
       if (price instanceof Refusal) throw price
       const before = funds.get(line.asset) ?? (await openFunds(tx, account.id, price))
-      funds.set(line.asset, await takeFrom(before, price.cost))
+      funds.set(line.asset, await requireCovered(before, price.cost))
       requests.push({ request: payoutRequest(account, price, askedBy), note: line.note })
     } catch (error) {
       throw error instanceof Refusal ? ofLine(line, error) : error

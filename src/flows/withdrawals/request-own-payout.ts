@@ -8,29 +8,25 @@ import type { Asset, ChainName, Mode } from '../../core/assets.ts'
 import { notFound, unprocessable } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
 import { newId, type WithdrawalId } from '../../core/ids.ts'
-import { formatCoins } from '../../core/money.ts'
+import { formatCoins, notBelowZero, smaller } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { readOwnSums } from '../../ledger/own-sums.sql.ts'
 import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
-import { gasPrice, type NetworkRates, PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
+import { gasPrice, type NetworkRates, type WithdrawalCost } from '../../treasury/fees.ts'
+import { type GasSchedule, scheduleOf } from '../../treasury/gas.ts'
 import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-gas.sql.ts'
 import { sumCapitalOutside } from '../../treasury/unexpected-deposits.sql.ts'
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { readSpendable, requireSpendable, requireThawed } from './payout-funds.ts'
-import { hold, type Pricing, price, type WithdrawalOrder } from './request-withdrawal.ts'
+import { type PricedOrder, type Pricing, price, type WithdrawalOrder } from './price-withdrawal.ts'
+import { hold } from './request-withdrawal.ts'
 
 /** Of what merchants have, ether or tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
 const PAYOUTS_AHEAD = 10n
-/**
- * Gas that a sweep may use at most: ether as a plain transfer, out of the deposit that a merchant has all of; a token in a batch,
- * the authorisation of its address included.
- */
-const SWEEP_GAS_MAX = { ETH: 21_000n, token: 120_000n } as const
-/** The contract that batches run at. */
-const DEPLOYMENT_GAS_MAX = 1_000_000n
 
 export interface OwnBalance extends OwnSums {
   /** What can be taken out of each now; both together no more than the larger one. */
@@ -48,7 +44,7 @@ export async function readOwnBalances(
   for (const sums of await readOwnSums(db, of)) {
     const keptAtoms = await keptFor(db, sums)
     const own = ownAtoms(sums) - keptAtoms
-    const within = (atoms: bigint) => (own < atoms ? (own > 0n ? own : 0n) : atoms > 0n ? atoms : 0n)
+    const within = (atoms: bigint) => notBelowZero(smaller(own, atoms))
     balances.push({ ...sums, keptAtoms, payable: { fees: within(sums.fees), capital: within(sums.capital) } })
   }
   return balances
@@ -65,12 +61,30 @@ async function keptFor(db: Queryable, { chain, asset }: OwnSums): Promise<bigint
 /** Ether of the hot wallet alone pays for gas, and each transaction needs as much as it may cost at most. */
 async function gasOf(db: Queryable, chain: ChainName, rates: NetworkRates): Promise<bigint> {
   const { ether, tokens, deployments } = await countGasNeeded(db, chain)
-  const gas = gasToMove(ether, 'ETH') + gasToMove(tokens, 'token') + deployments * DEPLOYMENT_GAS_MAX
+  const schedule = scheduleOf(rates)
+  const gas =
+    gasToMove(ether, 'ETH', schedule) +
+    gasToMove(tokens, 'token', schedule) +
+    deployments * schedule.deployment
   return gasPrice(rates).maxFeeWei * gas
 }
 
-const gasToMove = ({ sweeps, payouts, isOwed }: ToMove, what: 'ETH' | 'token'): bigint =>
-  sweeps * SWEEP_GAS_MAX[what] + (payouts + (isOwed ? PAYOUTS_AHEAD : 0n)) * PAYOUT_GAS_MAX[what]
+/** Ether is swept out of the deposit, which a merchant has all of; a token in a batch, the authorisation of its address included. */
+function gasToMove(
+  { sweeps, payouts, isOwed }: ToMove,
+  what: 'ETH' | 'token',
+  { transfer, batch, payoutMost }: GasSchedule,
+): bigint {
+  const sweepMost = what === 'ETH' ? transfer : batch.sweep + batch.authorization
+  return sweeps * sweepMost + (payouts + (isOwed ? PAYOUTS_AHEAD : 0n)) * payoutMost[what]
+}
+
+/** The gateway charges itself nothing, and gas of tokens is its own ether. */
+const ownPricing = (gateway: Pick<Gateway, 'secrets' | 'settings'>): Pricing => ({
+  ...gateway,
+  feeBps: 0n,
+  prices: null,
+})
 
 export interface OwnOrder extends WithdrawalOrder {
   readonly kind: OwnKind
@@ -85,24 +99,13 @@ export interface OwnOrder extends WithdrawalOrder {
  *   what merchants have is never touched.
  */
 export async function requestOwnPayout(
-  gateway: Omit<Pricing, 'prices'>,
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
   tx: Tx,
   order: OwnOrder,
 ): Promise<Withdrawal> {
   const { asset, kind, mode } = order
   const account = await lockGatewayAccount(tx, mode)
-  const priced = await price({ ...gateway, prices: null }, tx, account, order, 0n)
-  const { cost, chain, destination } = priced
-  await requireThawed(tx, chain, asset)
-  const [balance] = await readOwnBalances(tx, { chain, asset })
-  const payable = balance?.payable[kind] ?? 0n
-  if (cost.amountAtoms > payable)
-    throw unprocessable(
-      'insufficient_balance',
-      `${formatCoins(cost.amountAtoms, asset)} of ${kind} was asked for and ${formatCoins(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
-      [{ field: 'amount', message: `exceeds the ${formatCoins(payable, asset)} that can be taken out` }],
-    )
-  await requireSpendable(await readSpendable(tx, priced), cost.netAtoms)
+  const { cost, chain, destination } = await pricePayable(gateway, tx, order)
   return hold(gateway, tx, {
     ...cost,
     accountId: account.id,
@@ -130,9 +133,31 @@ export async function cancelOwnPayout(tx: Tx, id: WithdrawalId | null): Promise<
   )
 }
 
-/** What an order would cost now. @throws {Refusal} as {@link requestOwnPayout}, but for the balance. */
-export async function quoteOwnPayout(gateway: Omit<Pricing, 'prices'>, db: Queryable, order: OwnOrder) {
-  const { mode } = order
-  const account = { id: GATEWAY_ACCOUNTS[mode], mode }
-  return (await price({ ...gateway, prices: null }, db, account, order, 0n)).cost
+/** What an order that could be given now would cost; holds nothing. @throws {Refusal} as {@link requestOwnPayout}. */
+export const quoteOwnPayout = async (
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
+  db: Queryable,
+  order: OwnOrder,
+): Promise<WithdrawalCost> => (await pricePayable(gateway, db, order)).cost
+
+/** The price of an order that what can be taken out covers now. */
+async function pricePayable(
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
+  db: Queryable,
+  order: OwnOrder,
+): Promise<PricedOrder> {
+  const { asset, kind, mode } = order
+  const priced = await price(ownPricing(gateway), db, { id: GATEWAY_ACCOUNTS[mode], mode }, order)
+  const { cost, chain } = priced
+  await requireThawed(db, chain, asset)
+  const [balance] = await readOwnBalances(db, { chain, asset })
+  const payable = balance?.payable[kind] ?? 0n
+  if (cost.amountAtoms > payable)
+    throw unprocessable(
+      'insufficient_balance',
+      `${formatCoins(cost.amountAtoms, asset)} of ${kind} was asked for and ${formatCoins(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
+      [{ field: 'amount', message: `exceeds the ${formatCoins(payable, asset)} that can be taken out` }],
+    )
+  await requireSpendable(await readSpendable(db, priced), cost.netAtoms)
+  return priced
 }

@@ -8,7 +8,8 @@ import { post } from '../../ledger/post.sql.ts'
 import { reconcile } from '../../proof/reconcile.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { requestMacParts } from '../../withdrawals/withdrawal.ts'
-import { quoteWithdrawal, requestWithdrawal } from './request-withdrawal.ts'
+import { quoteWithdrawal } from './price-withdrawal.ts'
+import { requestWithdrawal } from './request-withdrawal.ts'
 
 const DESTINATION = {
   BTC: 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
@@ -85,6 +86,23 @@ test('100 parallel requests for the whole balance: one succeeds', async () => {
     ['entry settlement test:USDC 1'],
     'nothing but what this test funded the account with',
   )
+})
+
+test('without a wallet, a destination that is none is still the first to be refused', async () => {
+  const gateway = await testGateway({ chains: ['sim-bitcoin'] })
+  const account = await testAccount(gateway, 'live')
+  for (const [asset, destination, reason] of [
+    ['BTC', 'nonsense', 'invalid_address'],
+    ['LTC', DESTINATION.BTC, 'invalid_address'],
+    ['ETH', `0x${'0'.repeat(40)}`, 'invalid_address'],
+    ['BTC', DESTINATION.BTC, 'no_wallet'],
+    ['ETH', DESTINATION.USDC, 'no_wallet'],
+  ] as const)
+    await assert.rejects(
+      quoteWithdrawal(gateway, gateway.db, account, { asset, amount: '1', destination }),
+      { reason },
+      destination,
+    )
 })
 
 test('what cannot be paid is refused with its reason and leaves no trace', async () => {

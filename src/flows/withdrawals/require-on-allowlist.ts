@@ -3,7 +3,9 @@ import { type Asset, networkOf } from '../../core/assets.ts'
 import { unprocessable } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { readShared } from '../../db/together.ts'
+import { sharedRead } from '../../db/together.ts'
+
+const readPolicy = sharedRead(findPolicy)
 
 /**
  * Tells early what the signer would refuse: a payout to an address that is not on the list, where the policy wants it to be.
@@ -16,7 +18,7 @@ export async function requireOnAllowlist(
   asset: Asset,
   address: string,
 ): Promise<void> {
-  const inForce = await readShared(db, `policy ${accountId}`, () => findPolicy(db, accountId))
+  const inForce = await readPolicy(db, accountId)
   if (!inForce?.policy.allowlist.isRequired) return
   if (await findAllowed(db, accountId, networkOf(asset), address)) return
   throw unprocessable(

@@ -56,7 +56,9 @@ export const balance: readonly Route[] = [
           pending: Coins,
           pending_fiat: Estimate,
           unresolved_atoms: Atoms,
-          unresolved: Type.String({ description: 'held until support accepts or refunds it (ours)' }),
+          unresolved: Type.String({
+            description: 'held until support accepts or refunds it (an addition of Beck)',
+          }),
         }),
       ),
     }),

@@ -4,7 +4,7 @@ import { SESSION_STATUSES, sessionNotFound } from '../../checkout/session.ts'
 import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
-import { createSession, readCheckout } from '../../flows/checkout/checkout.ts'
+import { createSession, readCheckoutOf } from '../../flows/checkout/checkout.ts'
 import { checkoutUrl } from '../../flows/checkout/page-urls.ts'
 import { drawPayment } from '../../flows/payments/read-payment.ts'
 import { readPrice } from '../price.ts'
@@ -121,8 +121,8 @@ export const checkoutSessions: readonly Route[] = [
     },
     async read({ gateway, db, account, params }) {
       const id = readId('cs', params.id)
-      const checkout = id && (await readCheckout(db, id))
-      if (!checkout || checkout.account.id !== account.id) throw sessionNotFound()
+      const checkout = id && (await readCheckoutOf(db, account.id, id))
+      if (!checkout) throw sessionNotFound()
       const { session, status, payment } = checkout
       return {
         id: showId('cs', session.id),

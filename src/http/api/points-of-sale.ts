@@ -105,8 +105,8 @@ export const pointsOfSale: readonly Route[] = [
     refusals: NOT_FOUND,
     example: { data: EXAMPLE },
     async read({ gateway, db, account, params }) {
-      const point = await findPointOfSale(db, pointId(params.id))
-      if (point?.accountId !== account.id) throw pointNotFound()
+      const point = await findPointOfSale(db, account.id, pointId(params.id))
+      if (!point) throw pointNotFound()
       return showPoint(gateway, point)
     },
   }),

@@ -1,4 +1,4 @@
-/** What the contract leaves out about webhooks: one endpoint, its secret's rotation, what it was sent. All ours. */
+/** What Beck adds to the contract about webhooks: one endpoint, its secret's rotation, what it was sent. */
 import { readId, showId, type WebhookEndpointId } from '../../core/ids.ts'
 import { isoOrNull } from '../../core/time.ts'
 import { DISABLED_REASONS, FAILING_MAX, SILENT_DAYS } from '../../events/delivery.ts'

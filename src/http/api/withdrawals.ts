@@ -10,9 +10,15 @@ import type { Gateway } from '../../flows/gateway.ts'
 import { failWhereAsked } from '../../flows/sandbox.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
 import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/cancel-withdrawal.ts'
+import { quoteWithdrawal } from '../../flows/withdrawals/price-withdrawal.ts'
 import { refundPayment } from '../../flows/withdrawals/refund-payment.ts'
-import { quoteWithdrawal, requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
-import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
+import {
+  FAILURE_REASONS,
+  WITHDRAWAL_KINDS,
+  WITHDRAWAL_STATUSES,
+  type Withdrawal,
+} from '../../withdrawals/withdrawal.ts'
 import { WAITING_REASONS, withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { findWithdrawal, listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
 import { type Route, read, write } from '../route.ts'
@@ -43,17 +49,22 @@ const ListedWithdrawal = Fields(
   {
     ...createdFields,
     completed_at: Nullable(Type.String({ format: 'date-time', description: 'on-chain confirmation time' })),
-    kind: OneOf(WITHDRAWAL_KINDS, { description: 'ours: a refund returns held funds of a payment' }),
-    payment_id: Nullable(Type.String({ description: 'ours: the payment that a refund belongs to' })),
+    kind: OneOf(WITHDRAWAL_KINDS, {
+      description: 'a refund returns held funds of a payment (an addition of Beck)',
+    }),
+    payment_id: Nullable(
+      Type.String({ description: 'the payment that a refund belongs to (an addition of Beck)' }),
+    ),
     failure_reason: Nullable(
-      Type.String({
-        description: 'ours: why a failed one could not be paid; `cancelled` when you cancelled it',
+      OneOf(FAILURE_REASONS, {
+        description:
+          'why a failed one was not paid, or not at first (an addition of Beck); docs/payments.md says what each means, and there may be more in time',
       }),
     ),
     waiting_for: Nullable(
       OneOf(WAITING_REASONS, {
         description:
-          'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
+          'what a withdrawal waits for (an addition of Beck): `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
       }),
     ),
     approval: Nullable(

@@ -7,12 +7,13 @@ import { homeOf, testPerson } from '../../../test/dashboard.ts'
 import { testAccount, testPayment, testSession } from '../../../test/gateway.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { createApiKey } from '../../accounts/api-keys.sql.ts'
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
+import { invalid } from '../../core/errors.ts'
 import { type CustomerId, showId } from '../../core/ids.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { changeAccount } from '../../flows/accounts/change-account.ts'
 import { closeAccount } from '../../flows/accounts/close-account.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { freeze, thaw } from '../../ledger/freezes.sql.ts'
 import { PERMISSIONS_OF, type Permission, ROLES } from '../../users/permissions.ts'
 import type { DashboardRow } from './row.ts'
@@ -205,3 +206,26 @@ for (const role of ROLES) {
     }
   })
 }
+
+/** What the rows of forms refuse with here, whatever they are sent. */
+const MADE_UP = invalid('made_up', 'a reason that nobody foresaw', [
+  { field: 'nowhere_at_all', message: 'is of no form' },
+])
+
+test('whatever a form is refused for stands on the page that shows it again', async () => {
+  const mine = await walk(owner, starts)
+  const theirs = await walk(operator, ['/dashboard/operator/merchants', '/dashboard/operator/money'])
+  const forms = [...mine.forms].map((action) => [owner, action] as const)
+  const refused = new Set<string>()
+  for (const [who, action] of [...forms, ...[...theirs.forms].map((each) => [operator, each] as const)]) {
+    const row = rowOf(action)
+    if (!row?.redraw || refused.has(row.path)) continue
+    refused.add(row.path)
+    const { handle, confirm, consequence } = row
+    Object.assign(row, { handle: () => Promise.reject(MADE_UP), confirm: undefined, consequence: undefined })
+    const { text } = await who.post(action)
+    Object.assign(row, { handle, confirm, consequence })
+    assert.match(text, /Nowhere at all: is of no form/, row.path)
+  }
+  assert.ok(refused.size > 30, `only ${refused.size} forms`)
+})

@@ -1,7 +1,7 @@
 /** Who may have a row: the one guard before every page and every change of the dashboard. */
 import type { FastifyReply } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { forbidden, notFound } from '../../core/errors.ts'
+import { forbidden, notFound, Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
 import { requireTestAccount } from '../../flows/sandbox.ts'
 import { may, type Permission } from '../../users/permissions.ts'
@@ -89,10 +89,23 @@ async function placeCall(call: PersonCall): Promise<PlaceCall> {
   }
 }
 
-/** Of what is not there, and of what is not for him. */
-export const unknownPage = () => notFound('page_not_found', 'there is no such page, or it is not yours')
+/** Of a path that no row has: with the menu of the merchant that it names. */
+export async function sendUnknown(call: Call): Promise<FastifyReply> {
+  const session = await readSession(call)
+  if (!session) return sendToSignIn(call)
+  const person = personCall(call, session)
+  const [account = ''] = (call.params['*'] ?? '').split('/')
+  const place = placeCall({ ...person, params: { account } }).catch((error: unknown) => {
+    if (error instanceof Refusal) return null
+    throw error
+  })
+  return sendTrouble({ call, person, place: await place }, unknownPage())
+}
 
-export const personCall = (call: Call, session: Session): PersonCall => ({
+/** Of what is not there, and of what is not for him. */
+const unknownPage = () => notFound('page_not_found', 'there is no such page, or it is not yours')
+
+const personCall = (call: Call, session: Session): PersonCall => ({
   ...call,
   session,
   person: {

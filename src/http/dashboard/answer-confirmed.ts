@@ -3,12 +3,13 @@ import type { FastifyReply } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 import { proveAgain } from '../../flows/people/sign-in.ts'
 import { answer, redraw, sendSheet } from './answer.ts'
-import { CONFIRMATION_FIELDS, confirmPage, proofOf } from './confirm.ts'
+import { BACK_FIELD, CONFIRMATION_FIELDS, confirmPage, proofOf } from './confirm.ts'
 import { writeCookie } from './cookie.ts'
 import type { Frame } from './layout.ts'
 import { origin } from './next-path.ts'
 import { rootOf } from './root.ts'
 import type { PersonCall, Row } from './row.ts'
+import { dashboardRows } from './rows.ts'
 import { FIGURES_CHANGED } from './shown-figures.ts'
 
 /** Of a proof, and of figures that are others by now. */
@@ -32,7 +33,13 @@ export async function answerConfirmed<C extends PersonCall>(
   }
   const ask = async (problem: Refusal | null) => {
     try {
-      const sheet = await confirmPage(call, await row.consequence?.(call), problem, row.confirm === 'fresh')
+      const sheet = await confirmPage(
+        call,
+        await row.consequence?.(call),
+        problem,
+        row.confirm === 'fresh',
+        formPage(frame, call),
+      )
       return sendSheet(frame, sheet, problem === null ? 200 : problem.reason === FIGURES_CHANGED ? 409 : 403)
     } catch (error) {
       return redraw(frame, row, call, error)
@@ -55,3 +62,19 @@ export async function answerConfirmed<C extends PersonCall>(
     throw error
   }
 }
+
+/**
+ * Where the form stands, as the browser says; the overview where it says nothing, or names what can only be sent to, as a form
+ * that was drawn again is.
+ */
+function formPage({ place }: Frame, call: PersonCall): string {
+  const referer = URL.parse(call.request.headers.referer ?? '')
+  const path = call.form.get(BACK_FIELD) || (referer ? referer.pathname + referer.search : '')
+  const [below = ''] = path.slice(call.base.length).split('?')
+  const isPage = path.startsWith(call.base) && PAGES.some((page) => page.test(below))
+  return isPage ? path : (place?.here ?? call.base)
+}
+
+const PAGES = dashboardRows
+  .filter(({ method, isStream }) => method === 'GET' && !isStream)
+  .map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))

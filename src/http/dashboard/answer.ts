@@ -5,6 +5,7 @@ import { Refusal } from '../../core/errors.ts'
 import { answerTo } from '../errors.ts'
 import { html } from '../hosted/html.ts'
 import { writeCookie } from './cookie.ts'
+import { withProblem } from './form-problem.ts'
 import { protectDashboard } from './headers.ts'
 import { type Frame, layout } from './layout.ts'
 import { sentence } from './parts.ts'
@@ -44,7 +45,9 @@ export async function redraw<C extends Call>(
   )
     throw error
   call.request.refusal = error.reason
-  return sendSheet(frame, await row.redraw({ ...call, problem: error }), answerTo(error).status)
+  const problem = { refusal: error, drawn: new Map<string, string>() }
+  const sheet = await row.redraw({ ...call, problem })
+  return sendSheet(frame, { ...sheet, content: withProblem(problem, sheet.content) }, answerTo(error).status)
 }
 
 export function sendSheet(frame: Frame, sheet: Sheet, status: number): FastifyReply {
@@ -65,7 +68,7 @@ const TITLES: Readonly<Record<number, string>> = { 403: 'Not permitted', 404: 'N
 
 /** People are told what they can do; the operator finds the cause in the log. */
 export function sendTrouble(frame: Frame, error: unknown): FastifyReply {
-  const { call } = frame
+  const { call, place } = frame
   const told = answerTo(error)
   call.request.refusal = told.reason
   if (told.logged) {
@@ -83,7 +86,7 @@ export function sendTrouble(frame: Frame, error: unknown): FastifyReply {
   const back =
     told.reason === 'second_factor_required'
       ? html`<a class="button primary" href="${call.base}/me">Add a second factor</a>`
-      : html`<a class="button plain" href="${call.base}">Back to the overview</a>`
+      : html`<a class="button plain" href="${(told.reason !== 'plain_http' && place?.here) || call.base}">Back to the overview</a>`
   return sendSheet(
     frame,
     {

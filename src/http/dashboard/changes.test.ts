@@ -216,7 +216,7 @@ test('a withdrawal of the sandbox fails when it is told to, and gives its amount
   await story.turn()
   const seen = await finance.get(String(made.location))
   assert.match(seen.text, /failed/)
-  assert.match(seen.text, /Why it failed sandbox/)
+  assert.match(seen.text, /Why it failed You asked the sandbox to let it fail\./)
   assert.equal(await available(), before)
   const { rows } = await story.gateway.db.query<{ type: string }>(
     "select type from events where type like 'payout%'",

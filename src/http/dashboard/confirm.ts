@@ -10,6 +10,8 @@ import { SHOWN_FIELD, writeFigures } from './shown-figures.ts'
 
 /** Fields of the confirmation itself: never carried along. */
 export const CONFIRMATION_FIELDS = ['challenge', 'code', 'assertion'] as const
+/** Where the form stands, for whoever then does nothing. */
+export const BACK_FIELD = 'back'
 
 /** The page that asks. A new challenge takes the place of the one before, so that no page is used twice. */
 export async function confirmPage(
@@ -17,12 +19,17 @@ export async function confirmPage(
   consequence: Consequence | undefined,
   problem: Refusal | null,
   isFresh: boolean,
+  back: string,
 ): Promise<Sheet> {
   const challenge = newChallenge()
   await setChallenge(call.gateway.db, call.session.id, challenge)
-  const own: readonly string[] = [...CONFIRMATION_FIELDS, SHOWN_FIELD]
+  const own: readonly string[] = [...CONFIRMATION_FIELDS, SHOWN_FIELD, BACK_FIELD]
   const shown = consequence?.figures && ([SHOWN_FIELD, writeFigures(consequence.figures)] as const)
-  const carried = [...call.form.entries.filter(([name]) => !own.includes(name)), ...(shown ? [shown] : [])]
+  const carried = [
+    ...call.form.entries.filter(([name]) => !own.includes(name)),
+    ...(shown ? [shown] : []),
+    [BACK_FIELD, back] as const,
+  ]
   const action = call.request.url
   const { session } = call
   // A provider's word is good for minutes, and this is asked each time.
@@ -49,7 +56,7 @@ ${
         isFresh,
       )
 }
-<p><a href="${call.base}">Do nothing</a></p>`,
+<p><a href="${back}">Do nothing</a></p>`,
   }
 }
 

@@ -125,10 +125,10 @@ function menu({ call, place }: Frame, person: PersonCall, sheet: Sheet): Html {
   const list = (title: string | null, items: readonly Part[]) =>
     items.length > 0 && html`${title && html`<p class="section">${title}</p>`}<ul>${items}</ul>`
   return html`<header class="bar">
-<a class="brand" href="${call.base}">Beck</a>
+<a class="brand" href="${place?.here ?? call.base}">Beck</a>
 ${place && modeSwitch(place)}
-${place && search(place)}
 <details class="menu-toggle"><summary><span>Menu</span></summary></details>
+${place && search(place)}
 <nav class="side" aria-label="Main">
 ${merchants(call, person, place)}
 ${

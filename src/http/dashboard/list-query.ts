@@ -1,6 +1,9 @@
 /** What a list of the dashboard is asked, as it stands in the URL. */
+import type { Refusal } from '../../core/errors.ts'
 import { expected, type ListQuery } from '../../db/list-filters.ts'
+import { inWords } from './form-problem.ts'
 import { type ListCall, zoneOf } from './row.ts'
+import { amountIn } from './typed-price.ts'
 import { dayAfter, startOfDay } from './words.ts'
 
 interface TypedFilter {
@@ -27,8 +30,20 @@ export const choiceOf = (name: string, label: string, words: readonly string[]):
 /** What of the URL does not describe the list: the page, and what a redirect left. */
 const NOT_FILTERS = ['page', 'done', 'format', 'name']
 export const PAGING = ['sort', 'order']
+/** Days that every list with times is bounded by. */
+export const BOUNDS = [
+  { name: 'from', label: 'From' },
+  { name: 'to', label: 'To, that day included' },
+] as const
 /** Which columns show, by their names with commas between. */
 export const COLUMNS = 'columns'
+
+/** Why a query cannot be read, with the labels of its filters. */
+export const problemOf = ({ message, details }: Refusal, filters: readonly Filter[]): string => {
+  const [detail] = details
+  const filter = [...filters, ...BOUNDS].find(({ name }) => name === detail?.field)
+  return filter ? inWords(message, filter.name, filter.label) : message
+}
 
 /**
  * The query of `db/list.ts` for what stands in the URL. Values of its filters are left to the list to refuse.
@@ -40,7 +55,7 @@ export function listQuery(call: ListCall, filters: readonly Filter[]): ListQuery
   const query: Record<string, string | number> = {}
   for (const { name, kind } of filters) {
     const given = call.query[name]
-    if (given) query[name] = kind === 'number' ? Number(given) : given
+    if (given) query[name] = kind === 'number' ? (amountIn(given) ?? given) : given
   }
   const { from, to } = call.query
   if (from) query.start_date = boundOf('from', from, startOfDay(from, zone))

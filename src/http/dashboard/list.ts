@@ -11,7 +11,7 @@ import { type Html, html, type Part } from '../hosted/html.ts'
 import { exportForm } from './export.ts'
 import { EMPTY_FORM } from './form.ts'
 import { columnForm, shownColumns } from './list-columns.ts'
-import { COLUMNS, type Filter, filterQuery, listQuery, PAGING } from './list-query.ts'
+import { BOUNDS, COLUMNS, type Filter, filterQuery, listQuery, PAGING, problemOf } from './list-query.ts'
 import { type Column, empty, field, hidden, notice, select, sentence, table } from './parts.ts'
 import type { ListCall, Sheet } from './row.ts'
 import { count } from './words.ts'
@@ -41,7 +41,7 @@ export async function readList<Row>(
         if (!(error instanceof Refusal) || error.kind !== 'invalid') throw error
         return {
           page: { items: [], total: 0, page: 1, limit: 25, totalPages: 0 },
-          problem: error.message,
+          problem: problemOf(error, filters),
         }
       },
     ),
@@ -114,18 +114,24 @@ export function drawList<Row>(call: ListCall, view: ListView<Row>): Html {
   const heading = view.isPart ? html`<h2>${view.title}</h2>` : html`<h1>${view.title}</h1>`
   return html`<header class="head">${heading}<div class="actions">${view.actions}</div></header>${view.lead}
 ${(view.tabs || list.views) && viewTabs(call, view)}
-<div class="tools">${hasFilters && filterForm(call, view)}${list.page.items.length > 0 && columnForm(call, view.columns)}</div>
+<div class="tools">${hasFilters && filterForm(call, view)}${list.page.items.length > 0 && columnForm(call, view.columns)}${keepForm(call, view)}</div>
 ${list.problem && notice('bad', html`<p>${sentence(list.problem)}</p>`)}
 ${
   list.page.items.length > 0
     ? html`${table(view.title, shownColumns(call, view.columns), list.page.items, (column) => sortLink(call, column))}${pager(call, view)}`
-    : isFiltered || list.page.page > 1
+    : list.page.page > 1
       ? empty(
-          'Nothing matches',
-          'No entry is like that. Loosen or clear the filters.',
-          html`<a class="button" href="${pathOf(call)}">Clear</a>`,
+          'This page has nothing any more',
+          'What it had is on an earlier one, or gone.',
+          html`<a class="button" href="${urlWith(call, { page: null })}">The first page</a>`,
         )
-      : view.emptyPart
+      : isFiltered
+        ? empty(
+            'Nothing matches',
+            'No entry is like that. Loosen or clear the filters.',
+            html`<a class="button" href="${pathOf(call)}">Clear</a>`,
+          )
+        : view.emptyPart
 }`
 }
 
@@ -146,7 +152,7 @@ const nameOf = (call: ListCall): string => (call.place ? pathOf(call).slice(call
 
 const ALL_TAB: NonNullable<ListView<never>['tabs']> = [['All', '']]
 
-function filterForm<Row>(call: ListCall, { filters, hasNoDates, list: { views } }: ListView<Row>): Html {
+function filterForm<Row>(call: ListCall, { filters, hasNoDates }: ListView<Row>): Html {
   const own = { form: EMPTY_FORM, problem: null }
   const one = (filter: Filter) =>
     filter.kind === 'choice'
@@ -161,15 +167,16 @@ function filterForm<Row>(call: ListCall, { filters, hasNoDates, list: { views } 
           value: call.query[filter.name] ?? '',
           ...(filter.kind === 'number' ? { inputmode: 'decimal' as const } : {}),
         })
-  const isOpen = filterQuery(call) !== ''
+  const isOpen = filterQuery(call, [...PAGING, COLUMNS]) !== ''
   const zone = call.place ? '' : ' (UTC)'
+  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${!hasNoDates && BOUNDS.map(({ name, label }) => field(own, { name, label: label + zone, type: 'date', value: call.query[name] ?? '' }))}${[...PAGING, COLUMNS].map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form></details>`
+}
+
+/** For what is asked now, its order and its columns too, unless it is kept already. */
+function keepForm<Row>(call: ListCall, { list: { views } }: ListView<Row>): Html | false {
   const current = filterQuery(call)
-  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${!hasNoDates && html`${field(own, { name: 'from', label: `From${zone}`, type: 'date', value: call.query.from ?? '' })}${field(own, { name: 'to', label: `To, that day included${zone}`, type: 'date', value: call.query.to ?? '' })}`}${[...PAGING, COLUMNS].map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form>${
-    views &&
-    current !== '' &&
-    !views.some(({ query }) => query === current) &&
-    html`<form method="post" action="${viewsOf(call)}" class="row">${hidden('page', nameOf(call))}${hidden('query', current)}<div class="field"><label for="view-name">Keep this view as</label><input id="view-name" name="name" required maxlength="60"></div><button type="submit">Save view</button></form>`
-  }</details>`
+  if (!views || current === '' || views.some(({ query }) => query === current)) return false
+  return html`<details class="card"><summary>Keep this view</summary><form method="post" action="${viewsOf(call)}" class="row">${hidden('page', nameOf(call))}${hidden('query', current)}<div class="field"><label for="view-name">Keep this view as</label><input id="view-name" name="name" required maxlength="60"></div><button type="submit">Save view</button></form></details>`
 }
 
 function sortLink<Row>(call: ListCall, column: Column<Row>): Part {

@@ -11,7 +11,7 @@ import {
 import type { Permission } from '../../users/permissions.ts'
 import { html, type Part } from '../hosted/html.ts'
 import { change } from './change.ts'
-import { button, card } from './parts.ts'
+import { button, card, textarea } from './parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from './row.ts'
 import { time } from './words.ts'
 
@@ -27,10 +27,9 @@ export async function notesCard(
 ): Promise<Part> {
   const notes = await listNotes(call.gateway.db, call.place.account.id, subject)
   if (notes.length === 0 && !mayWrite) return null
-  const problem = call.problem?.details.find(({ field }) => field === 'note')?.message
   return card(
     'Notes',
-    html`${notes.length > 0 && html`<ul class="rows">${notes.map((note) => html`<li><div><p class="note">${note.text}</p><span>${note.name}, ${time(note.createdAt, call.place.membership.timeZone)}</span></div>${mayWrite && button(`${path}/notes/${showId('note', note.id)}/delete`, 'Delete', { name: `Delete the note of ${note.name}` })}</li>`)}</ul>`}${mayWrite && html`<form method="post" action="${path}/notes"><div class="field"><label for="note">A note for your team</label><textarea id="note" name="note" rows="2" required maxlength="${NOTE_LENGTH_MAX}"${problem && html` aria-invalid="true" aria-describedby="note-problem"`}>${call.form.get('note')}</textarea>${problem && html`<p class="problem" id="note-problem">${problem}</p>`}</div><div class="actions"><button type="submit">Add the note</button></div></form>`}`,
+    html`${notes.length > 0 && html`<ul class="rows">${notes.map((note) => html`<li><div><p class="note">${note.text}</p><span>${note.name}, ${time(note.createdAt, call.place.membership.timeZone)}</span></div>${mayWrite && button(`${path}/notes/${showId('note', note.id)}/delete`, 'Delete', { name: `Delete the note of ${note.name}` })}</li>`)}</ul>`}${mayWrite && html`<form method="post" action="${path}/notes">${textarea(call, { name: 'note', label: 'A note for your team', value: call.form.get('note'), rows: 2, required: true, maxlength: NOTE_LENGTH_MAX })}<div class="actions"><button type="submit">Add the note</button></div></form>`}`,
   )
 }
 

@@ -6,11 +6,11 @@ import { homeOf, testPerson } from '../../../test/dashboard.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import type { Account } from '../../accounts/account.ts'
 import { insertAccount } from '../../accounts/accounts.sql.ts'
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import { type DeliveryId, newId, newRowId, showId } from '../../core/ids.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import { createWebhookEndpoint, disableWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { merchantOfAccount } from '../../flows/people/merchants.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 
 const gateway = await testGateway()
 const { db } = gateway

@@ -56,6 +56,13 @@ test('fees are shown, paid out behind a code of the operator’s, cancelled, and
   assert.match(page.text, /Fees earned .* 5 LTC/)
   assert.match(page.html, /value="fees test LTC"/)
   const form = { of: 'fees test LTC', amount: '2', destination_address: DESTINATIONS['sim-litecoin'] }
+  const beyond = await operator.post(`${PAGE}/pay-outs`, { ...form, amount: '6' })
+  assert.deepEqual(
+    [beyond.status, hiddenField(beyond, 'challenge')],
+    [422, ''],
+    'nobody confirms what cannot be',
+  )
+  assert.match(beyond.text, /Amount : exceeds the 5 LTC that can be taken out/)
   const asked = await operator.post(`${PAGE}/pay-outs`, form)
   assert.match(asked.text, /Send .* LTC of fees to/)
   const { rowCount: none } = await gateway.db.query('select from withdrawals')

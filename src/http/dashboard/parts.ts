@@ -2,7 +2,10 @@
 import { ASSETS, type Asset, FIAT_CURRENCIES } from '../../core/assets.ts'
 import { formatCoins } from '../../core/money.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
+import { type Fault, faultOf } from './form-problem.ts'
 import type { Call } from './row.ts'
+
+export { formProblem, notice, sentence } from './form-problem.ts'
 
 export const ASSET_CHOICES = ASSETS.map((asset) => [asset, asset] as const)
 export const FIAT_CHOICES = FIAT_CURRENCIES.map((currency) => [currency, currency] as const)
@@ -28,9 +31,6 @@ export const card = (title: string, content: Part, aside: Part = null): Html =>
 export const empty = (title: string, text: Part, action: Part = null): Html =>
   html`<div class="empty"><p class="title">${title}</p><p>${text}</p>${action}</div>`
 
-export const notice = (tone: 'good' | 'wait' | 'bad' | 'info', content: Part): Html =>
-  html`<div class="notice ${tone}"${tone === 'bad' && html` role="alert"`}>${content}</div>`
-
 export interface Column<Row> {
   readonly label: string
   /** In the URL of a list: a column that may be left out. Without one it always shows, such as the one that leads to the entry. */
@@ -40,6 +40,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Part
   /** Right-aligned figures. */
   readonly isFigure?: boolean
+  /** Of text that somebody chose, however long: it wraps early, so that the columns after it are seen. */
+  readonly isNarrow?: boolean
   /** Left out on a phone. */
   readonly isMinor?: boolean
   /** What the list is sorted by here. */
@@ -75,7 +77,9 @@ export function table<Row>(
   heading: (column: Column<Row>) => Part = (column) => column.label,
 ): Html {
   const classOf = (column: Column<Row>) =>
-    [column.isFigure ? 'figure' : '', column.isMinor ? 'minor' : ''].filter(Boolean).join(' ')
+    [column.isFigure && 'figure', column.isNarrow && 'narrow', column.isMinor && 'minor']
+      .filter(Boolean)
+      .join(' ')
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption class="hidden">${caption}</caption>
 <thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.label ? heading(column) : html`<span class="hidden">Actions</span>`}</th>`)}</tr></thead>
 <tbody>${rows.map(
@@ -105,32 +109,37 @@ export interface Field {
   readonly unit?: string
 }
 
-const problemOf = (call: Pick<Call, 'problem'>, name: string): string | null =>
-  call.problem?.details.find(({ field }) => field === name)?.message ?? null
-
 /** What was typed before the form was refused, or else what it begins with. */
 const typed = (call: Pick<Call, 'form'>, name: string, value: string | number | null | undefined): string =>
   call.form.has(name) ? call.form.get(name) : String(value ?? '')
 
-const describedBy = (name: string, hint: Part, problem: string | null): Html | false => {
-  const ids = [hint ? `${name}-hint` : '', problem ? `${name}-problem` : ''].filter(Boolean).join(' ')
-  return ids !== '' && html` aria-describedby="${ids}"`
+/** What a screen reader hears of a control beside its label, and whether the keyboard begins there. */
+const stateOf = (name: string, hint: Part, fault: Fault | null): Html => {
+  const ids = [hint ? `${name}-hint` : '', fault ? `${name}-problem` : ''].filter(Boolean).join(' ')
+  return html`${fault && html` aria-invalid="true"`}${fault?.isFirst && html` autofocus`}${ids !== '' && html` aria-describedby="${ids}"`}`
 }
 
-const around = (name: string, label: string, control: Part, hint: Part, problem: string | null): Html =>
-  html`<div class="field"><label for="${name}">${label}</label>${control}${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}${problem && html`<p class="problem" id="${name}-problem">${problem}</p>`}</div>`
+const hintOf = (name: string, hint: Part): Part => hint && html`<p class="hint" id="${name}-hint">${hint}</p>`
+
+const problemOf = (name: string, fault: Fault | null): Part =>
+  fault && html`<p class="problem" id="${name}-problem">${fault.message}</p>`
+
+const around = (name: string, label: string, control: Part, hint: Part, fault: Fault | null): Html =>
+  html`<div class="field"><label for="${name}">${label}</label>${control}${hintOf(name, hint)}${problemOf(name, fault)}</div>`
 
 export function field(call: Pick<Call, 'form' | 'problem'>, given: Field): Html {
-  const problem = problemOf(call, given.name)
+  const fault = faultOf(call, given.name, given.label)
   // Browsers fill in no file, and nobody else's password.
   const value = given.type === 'password' || given.type === 'file' ? '' : typed(call, given.name, given.value)
-  const input = html`<input id="${given.name}" name="${given.name}" type="${given.type ?? 'text'}" value="${value}"${given.required && html` required`}${given.autocomplete && html` autocomplete="${given.autocomplete}"`}${given.inputmode && html` inputmode="${given.inputmode}"`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.accept && html` accept="${given.accept}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${given.isFocused && html` autofocus`}${given.type === 'number' && html` step="any"`}${problem && html` aria-invalid="true"`}${describedBy(given.name, given.hint, problem)}>`
+  // After a refusal the keyboard is where the trouble is.
+  const isFocused = given.isFocused && !call.problem?.refusal.details.length
+  const input = html`<input id="${given.name}" name="${given.name}" type="${given.type ?? 'text'}" value="${value}"${given.required && html` required`}${given.autocomplete && html` autocomplete="${given.autocomplete}"`}${given.inputmode && html` inputmode="${given.inputmode}"`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.accept && html` accept="${given.accept}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${isFocused && html` autofocus`}${given.type === 'number' && html` step="any"`}${stateOf(given.name, given.hint, fault)}>`
   return around(
     given.name,
     given.label,
     given.unit ? html`<span class="unit">${input}<span>${given.unit}</span></span>` : input,
     given.hint,
-    problem,
+    fault,
   )
 }
 
@@ -145,12 +154,32 @@ export function select(
   },
 ): Html {
   const value = typed(call, given.name, given.value)
-  const problem = problemOf(call, given.name)
-  const control = html`<select id="${given.name}" name="${given.name}"${describedBy(given.name, given.hint, problem)}>${given.choices.map(
+  const fault = faultOf(call, given.name, given.label)
+  const control = html`<select id="${given.name}" name="${given.name}"${stateOf(given.name, given.hint, fault)}>${given.choices.map(
     ([choice, label]) =>
       html`<option value="${choice}"${choice === value && html` selected`}>${label}</option>`,
   )}</select>`
-  return around(given.name, given.label, control, given.hint, problem)
+  return around(given.name, given.label, control, given.hint, fault)
+}
+
+/** Several lines of text. */
+export function textarea(
+  call: Pick<Call, 'form' | 'problem'>,
+  given: {
+    readonly name: string
+    readonly label: string
+    readonly value: string
+    readonly rows: number
+    readonly hint?: Part
+    readonly required?: boolean
+    readonly maxlength?: number
+    readonly placeholder?: string
+    readonly isVerbatim?: boolean
+  },
+): Html {
+  const fault = faultOf(call, given.name, given.label)
+  const control = html`<textarea id="${given.name}" name="${given.name}" rows="${given.rows}"${given.required && html` required`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${given.isVerbatim && html` spellcheck="false" autocomplete="off"`}${stateOf(given.name, given.hint, fault)}>${given.value}</textarea>`
+  return around(given.name, given.label, control, given.hint, fault)
 }
 
 export function checks(
@@ -163,15 +192,15 @@ export function checks(
     readonly hint?: Part
   },
 ): Html {
-  const problem = problemOf(call, given.name)
+  const { name, legend, hint } = given
+  const fault = faultOf(call, name, legend)
   // A browser sends no box that is off: this says that they were asked about, and not in another form of the page.
-  const asked = `${given.name}-asked`
-  const on = call.form.has(asked) ? call.form.all(given.name) : given.checked
+  const asked = `${name}-asked`
+  const on = call.form.has(asked) ? call.form.all(name) : given.checked
   const isOn = (choice: string) => on?.includes(choice)
-  return html`<fieldset class="checks"><legend>${given.legend}</legend>${hidden(asked, 'yes')}${given.hint && html`<p class="hint">${given.hint}</p>`}<div>${given.choices.map(
-    ([choice, label]) =>
-      html`<label><input type="checkbox" name="${given.name}" value="${choice}"${isOn(choice) && html` checked`}> <span>${label}</span></label>`,
-  )}</div>${problem && html`<p class="problem">${problem}</p>`}</fieldset>`
+  const box = (choice: string, label: Part, place: number) =>
+    html`<label><input type="checkbox" name="${name}" value="${choice}"${isOn(choice) && html` checked`}${place === 0 && stateOf(name, hint, fault)}> <span>${label}</span></label>`
+  return html`<fieldset class="checks" id="${name}"><legend>${legend}</legend>${hidden(asked, 'yes')}${hintOf(name, hint)}<div>${given.choices.map(([choice, label], place) => box(choice, label, place))}</div>${problemOf(name, fault)}</fieldset>`
 }
 
 export const hidden = (name: string, value: string): Html =>
@@ -195,18 +224,3 @@ export const submit = (
   back: string | null = null,
 ): Html =>
   html`<div class="actions"><button type="submit" class="${tone}">${label}</button>${back !== null && html`<a class="button plain" href="${back}">Cancel</a>`}</div>`
-
-/** The refusal of a form as a whole, where no field of it is at fault. */
-export const formProblem = (call: Pick<Call, 'problem'>): Html | null =>
-  call.problem
-    ? notice(
-        'bad',
-        html`<p>${call.problem.details.length > 0 ? 'Nothing was done yet: something below needs another look.' : sentence(call.problem.message)}</p>${call.problem.details.map(({ field: name }) => html`<p class="hint">${name.replaceAll('_', ' ')}</p>`)}`,
-      )
-    : null
-
-/** Messages begin small, for logs; on a page they are sentences. */
-export const sentence = (message: string): string => {
-  const text = message.charAt(0).toUpperCase() + message.slice(1)
-  return /[.!?]$/.test(text) ? text : `${text}.`
-}

@@ -4,7 +4,7 @@ import { unavailable } from '../../core/errors.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { newNonce } from '../hosted/headers.ts'
 import { openWorkLimit } from '../work-limit.ts'
-import { admit, personCall, sendToSignIn, unknownPage } from './admit.ts'
+import { admit, sendToSignIn, sendUnknown } from './admit.ts'
 import { sendTrouble } from './answer.ts'
 import { EMPTY_FORM, readDashboardForm, readFileForm } from './form.ts'
 import { protectDashboard, requireOwnForm } from './headers.ts'
@@ -14,8 +14,6 @@ import { dashboardRows } from './rows.ts'
 import { readSession } from './session.ts'
 
 const FORM_BYTES_MAX = 128 * 1024
-/** Far above what any page reads of its address: each costs, and 16 kB of address hold five thousand. */
-const PARAMETERS_MAX = 100
 /** Of those who did not sign in: a passkey's answer is the largest there is. */
 const STRANGER_FORM_BYTES_MAX = 16 * 1024
 /** A form of somebody who did not sign in costs some statements and a page: one of each row at a time. */
@@ -75,29 +73,22 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
             : answer,
       })
     }
-    scope.get('/dashboard/*', async (request, reply) => {
-      const call = callOf(request, reply)
-      const session = await readSession(call)
-      if (!session) return sendToSignIn(call)
-      return sendTrouble({ call, person: personCall(call, session), place: null }, unknownPage())
-    })
+    scope.get('/dashboard/*', (request, reply) => sendUnknown(callOf(request, reply)))
   })
 }
 
 function makeCall(of: Pick<Call, 'gateway' | 'installation' | 'base' | 'request' | 'reply'>): Call {
   const { request } = of
   // Boxes of one name that are ticked together are one value.
-  const query = Object.entries(request.query ?? {})
-    .slice(0, PARAMETERS_MAX)
-    .map(([name, value]): [string, string] => [
-      name,
-      [value]
-        .flat()
-        .join(',')
-        .replace(/\p{Cc}/gu, ' ')
-        .toWellFormed()
-        .trim(),
-    ])
+  const query = Object.entries(request.query ?? {}).map(([name, value]): [string, string] => [
+    name,
+    [value]
+      .flat()
+      .join(',')
+      .replace(/\p{Cc}/gu, ' ')
+      .toWellFormed()
+      .trim(),
+  ])
   const form =
     request.body && typeof request.body === 'object' && 'entries' in request.body ? request.body : EMPTY_FORM
   return {

@@ -5,7 +5,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account.ts'
 import type { ChainName } from '../../core/assets.ts'
-import type { Refusal } from '../../core/errors.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import type { Person } from '../../flows/people/person.ts'
 import type { Permission } from '../../users/permissions.ts'
@@ -17,6 +16,7 @@ import type { Part } from '../hosted/html.ts'
 import type { HostedOptions } from '../hosted/networks.ts'
 import type { DoneName } from './done.ts'
 import type { Form } from './form.ts'
+import type { FormProblem } from './form-problem.ts'
 import type { Figures } from './shown-figures.ts'
 
 /** What somebody needs: nothing; half a sign-in; to be signed in; to run the whole Beck; a permission at the merchant. */
@@ -82,7 +82,7 @@ export interface Call {
   readonly query: Readonly<Record<string, string>>
   readonly form: Form
   /** Why the form that is drawn again was refused. */
-  readonly problem: Refusal | null
+  readonly problem: FormProblem | null
   /** `/dashboard` of the origin, with what stands before it. */
   readonly base: string
   readonly nonce: string

@@ -1,6 +1,7 @@
 /** What a confirmation said would arrive is carried with it: what is done after it may not be worse. */
 import type { Asset } from '../../core/assets.ts'
 import { conflict } from '../../core/errors.ts'
+import { divideDown } from '../../core/money.ts'
 import type { Form } from './form.ts'
 
 export interface Figures {
@@ -37,7 +38,7 @@ export function requireAsShown({ form }: { readonly form: Form }, figures: reado
 /** The least that may arrive; undefined for what no page of ours wrote. */
 function readFigure(text: string): [string, bigint | undefined] {
   const [, asset = '', net = '', fee = ''] = /^(\w+) (\d{1,60}) (\d{1,60})$/.exec(text) ?? []
-  return [asset, asset === '' ? undefined : BigInt(net) - BigInt(fee) / FEE_SLACK]
+  return [asset, asset === '' ? undefined : BigInt(net) - divideDown(BigInt(fee), FEE_SLACK)]
 }
 
 function sumsOf(figures: readonly Figures[]): ReadonlyMap<string, { net: bigint; fee: bigint }> {

@@ -22,6 +22,7 @@ import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { payInSandbox } from '../../flows/sandbox.ts'
 import { isPaid, neededAtoms, type PaymentStatus } from '../../payments/payment.ts'
+import { InvalidAddress, LostAddress } from '../../withdrawals/destination.ts'
 import { RateLimited } from '../errors.ts'
 import {
   backToPage,
@@ -242,9 +243,10 @@ async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
       const merchant = account.brandName ?? account.name
       return again(fillText(words.refund_kept, { merchant }), 409)
     }
-    if (error.reason !== 'invalid_address') return backToPage(visit)
+    if (!(error instanceof InvalidAddress)) return backToPage(visit)
+    const problem = error instanceof LostAddress ? words.error_lost : words.error_address
     const network = coinNetwork(making.options, payment.asset, account.mode === 'live')
-    return again(fillText(words.error_address, { asset: payment.asset, network }), 400)
+    return again(fillText(problem, { asset: payment.asset, network }), 400)
   }
   return backToPage(visit)
 }

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testHosted } from '../../../test/hosted.ts'
-import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../../checkout/payment-links.sql.ts'
+import {
+  findLinkForVisitor,
+  insertPaymentLink,
+  setPaymentLinkActive,
+} from '../../checkout/payment-links.sql.ts'
 import { readId, showId } from '../../core/ids.ts'
 
 const { story, get, post, app } = await testHosted()
@@ -22,7 +26,7 @@ async function makeLink() {
     path,
     visit: (headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
       get(path, { 'user-agent': BROWSER, ...headers }, method),
-    uses: async () => (await findPaymentLink(gateway.db, link.id))?.uses,
+    uses: async () => (await findLinkForVisitor(gateway.db, link.id))?.uses,
     setActive: (isActive: boolean) =>
       gateway.db.transaction((tx) => setPaymentLinkActive(tx, account.id, link.id, isActive)),
   }

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { findPaymentLink, type PaymentLink } from '../../checkout/payment-links.sql.ts'
+import { findLinkForVisitor, type PaymentLink } from '../../checkout/payment-links.sql.ts'
 import { SESSION_WINDOW_MS } from '../../checkout/session.ts'
 import { type PaymentLinkId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { openPaymentLink } from '../../flows/checkout/checkout.ts'
@@ -51,7 +51,7 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
     ) =>
     async (request: Request, reply: FastifyReply): Promise<FastifyReply> => {
       const id = readId('plink', request.params.id)
-      const link = id && (await findPaymentLink(gateway.db, id))
+      const link = id && (await findLinkForVisitor(gateway.db, id))
       const account = link && (await findAccount(gateway.db, link.accountId))
       const page = id ? payLinkPath(gateway, id) : ''
       const frame = frameOf(gateway, request, { account, page })

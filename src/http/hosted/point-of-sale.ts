@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { findPointOfSale, listSales, type PointOfSale } from '../../checkout/points-of-sale.sql.ts'
+import { findPointForSeller, listSales, type PointOfSale } from '../../checkout/points-of-sale.sql.ts'
 import { isAsset } from '../../core/assets.ts'
 import { type PointOfSaleId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
@@ -63,7 +63,7 @@ export function registerPointsOfSale(
   const behind =
     (answer: (at: Counter) => Promise<FastifyReply>) => async (request: Request, reply: FastifyReply) => {
       const id = readId('pos', request.params.id)
-      const point = id && (await findPointOfSale(gateway.db, id))
+      const point = id && (await findPointForSeller(gateway.db, id))
       const account = point && (await findAccount(gateway.db, point.accountId))
       if (!point || !account) return sendNotice(reply, 404, frameOf(gateway, request), 'unknown')
       if (point.revokedAt)

@@ -59,6 +59,19 @@ test('who knows the id alone cannot change what was given; the browser that gave
   assert.equal(await address(), OWN)
 })
 
+test('an address that is none is told apart from one that nothing comes back from', async () => {
+  const { id, payment, address } = await held()
+  const none = await give(id, 'nonsense')
+  assert.equal(none.status, 400)
+  assert.match(none.text, /That is not an address for LTC/)
+  const gateways = (await story.read(payment)).deposit.address
+  const lost = await give(id, gateways)
+  assert.equal(lost.status, 400)
+  assert.match(lost.text, /What is sent to that address would be lost/)
+  assert.doesNotMatch(lost.text, /That is not an address/)
+  assert.equal(await address(), null)
+})
+
 test('where too little came and is not confirmed yet nothing is asked for, and nothing is called safe', async () => {
   const id = await open()
   const payment = await pick(id)

@@ -11,7 +11,6 @@ import { onFirstUse } from '../../core/on-first-use.ts'
 const KEPT = ['checkout.js', 'pos.js', 'retry.js', 'dashboard.js', 'dashboard.css'] as const
 /** Styles that travel inside of their page: on a phone's network asking for them would double the time to the first paint. */
 const INLINED = ['checkout.css', 'pos.css'] as const
-export type WebFileName = (typeof KEPT)[number]
 
 const BUILT = new URL('../../../web/built/', import.meta.url)
 

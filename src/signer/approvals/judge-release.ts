@@ -4,7 +4,7 @@ import type { ApprovalStatus } from '../../approvals/approval-request.ts'
 import { isAsker, isKey } from '../../approvals/asker.ts'
 import type { Asset } from '../../core/assets.ts'
 import { HOUR_MS } from '../../core/time.ts'
-import { DECLINED, NOT_APPROVED, type WaitingFor, type WithdrawalKind } from '../../withdrawals/withdrawal.ts'
+import type { FailureReason, WaitingFor, WithdrawalKind } from '../../withdrawals/withdrawal.ts'
 
 export interface ToRelease {
   readonly kind: WithdrawalKind
@@ -42,7 +42,7 @@ export type Release =
 export type ReleaseVerdict =
   | { readonly kind: 'release'; readonly by: Release }
   | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
-  | { readonly kind: 'refuse'; readonly reason: typeof DECLINED | typeof NOT_APPROVED | 'not_on_allowlist' }
+  | { readonly kind: 'refuse'; readonly reason: FailureReason }
 
 export function judgeRelease(
   asked: ToRelease,
@@ -51,7 +51,7 @@ export function judgeRelease(
   now: number,
 ): ReleaseVerdict {
   const { policy, approvedBy } = known
-  if (request?.status === 'declined') return { kind: 'refuse', reason: DECLINED }
+  if (request?.status === 'declined') return { kind: 'refuse', reason: 'declined' }
   const rule = policy?.coins[asked.asset]
   const isBound = policy && rule && (policy.bindsKeys || !isKey(asked.askedBy))
   // As the asker's own approval counts for nothing.
@@ -61,7 +61,7 @@ export function judgeRelease(
   const isOver =
     request && (['expired', 'refused'].includes(request.status) || isPastGrace(request.validUntil, now))
   // What was given in the last minute may not have been looked at before. However long its address would wait: it can be approved no more.
-  if (given < wanted && isOver) return { kind: 'refuse', reason: NOT_APPROVED }
+  if (given < wanted && isOver) return { kind: 'refuse', reason: 'not_approved' }
   const address = judgeAddress(asked, known, now)
   if (address.kind !== 'release') return address
   if (given < wanted)

@@ -2,13 +2,13 @@
  * Shows in the database what the signer's folder says, so that the server can ask for as many approvals as the signer will. What
  * somebody else wrote there is written over, and told.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import { policyJson } from '../../approvals/approval-policy.ts'
 import { fingerprintOf } from '../../approvals/approver.ts'
 import { type AccountId, readId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import { HOUR_MS, MINUTE_MS } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/database.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import type { Approvals } from './approvals.ts'
 import { accountsOf } from './seen-approvals.sql.ts'
 import {

@@ -2,6 +2,7 @@
  * Approvals on their way from the database into the signer's own log: each is looked at once, as soon as it is seen, so that it
  * holds although what it approves is paid later. What it changes, a policy or an allowlist, changes then.
  */
+import { raiseAlert } from '../../alerts/alerts.sql.ts'
 import {
   APPROVAL_HOURS,
   approvalsToChange,
@@ -17,7 +18,6 @@ import { showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import { HOUR_MS, MINUTE_MS } from '../../core/time.ts'
 import type { Database } from '../../db/database.ts'
-import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import type { Pin } from './approvers.ts'
 import { publishIfDue } from './publish.ts'
 import { type Reading, type ReadStatement, readStatement } from './read-statement.ts'

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/ledger/alerts.sql.ts'
+import type * as real from '../../../src/alerts/alerts.sql.ts'
 import { run } from './tables.ts'
 
 export const raiseAlert: typeof real.raiseAlert = (db, { kind, subject, message }) =>

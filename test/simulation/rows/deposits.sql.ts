@@ -1,3 +1,4 @@
+import { SENT_BY_CONTRACT } from '../../../src/core/ether-outputs.ts'
 import type * as real from '../../../src/deposits/deposits.sql.ts'
 import { type DepositRow, run, type Tables } from './tables.ts'
 
@@ -63,7 +64,7 @@ export const markRenamedByBlock: typeof real.markRenamedByBlock = (tx, _chain, a
       tables,
       (row) =>
         row.address === address &&
-        row.outputIndex === -2 &&
+        row.outputIndex === SENT_BY_CONTRACT &&
         row.txKey !== txKey &&
         row.blockHeight === null &&
         row.status === 'reorganised',

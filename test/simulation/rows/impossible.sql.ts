@@ -36,6 +36,9 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
     return [...sets]
   })
 
+/** An alert is nothing that a story looks at. */
+export const listStranded: typeof real.listStranded = async () => []
+
 export const freeUtxos: typeof real.freeUtxos = (tx, _chain, replacementSet) =>
   run(tx, (tables) => {
     for (const utxo of [...tables.utxos.values()])

@@ -1,5 +1,5 @@
+import { SENT_BY_CONTRACT } from '../../../src/core/ether-outputs.ts'
 import { newId } from '../../../src/core/ids.ts'
-import { SENT_BY_CONTRACT } from '../../../src/deposits/deposit.ts'
 import type { PaymentKey } from '../../../src/deposits/deposits.sql.ts'
 import type * as real from '../../../src/deposits/record-sightings.sql.ts'
 import { existing, run, type Tables } from './tables.ts'
@@ -66,7 +66,7 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
     return touched
   })
 
-/** What spends the same as a deposit of the payment that came in time was seen with it, and so was what it renames. */
+/** What spends the same as a deposit of the payment that came in time, and pays no more, was seen with it, and so was what it renames. */
 function seenBefore(tables: Tables, observed: real.Sighting): Date {
   const spends = (txKey: string) => [...tables.inputs.values()].filter((input) => input.txKey === txKey)
   const spent = new Set(spends(observed.txKey).map((input) => input.spent))
@@ -76,7 +76,8 @@ function seenBefore(tables: Tables, observed: real.Sighting): Date {
       row.asset === observed.asset &&
       !row.late &&
       !row.dust &&
-      (spends(row.txKey).some((input) => spent.has(input.spent)) ||
+      ((row.amountAtoms >= observed.amountAtoms &&
+        spends(row.txKey).some((input) => spent.has(input.spent))) ||
         (row.outputIndex === SENT_BY_CONTRACT &&
           observed.outputIndex === SENT_BY_CONTRACT &&
           row.replacedBy === observed.txKey)),

@@ -15,9 +15,11 @@ export const listRefundIds: typeof real.listRefundIds = (db, _accountId, payment
     [...tables.withdrawals.values()].filter((each) => each.paymentId === paymentId).map(({ id }) => id),
   )
 
-export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
-  run(db, (tables) =>
-    [...tables.withdrawals.values()]
-      .filter((each) => each.paymentId === id && each.asset === asset && each.status !== 'failed')
-      .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n),
-  )
+export const readRefunds: typeof real.readRefunds = (db, { id, asset }) =>
+  run(db, (tables) => {
+    const refunds = [...tables.withdrawals.values()].filter((each) => each.paymentId === id)
+    const refundedAtoms = refunds
+      .filter((each) => each.asset === asset && each.status !== 'failed')
+      .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
+    return { refundedAtoms, wereAsked: refunds.length > 0 }
+  })

@@ -3,7 +3,7 @@ import { showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { HELD_FROM, holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
-import { type DelegateRow, isWaiting, run, type SweepRow, type UtxoRow } from './tables.ts'
+import { type DelegateRow, hasLostCoin, isWaiting, run, type SweepRow, type UtxoRow } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
   run(db, (tables) => {
@@ -70,6 +70,7 @@ export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
       const members = [...tables.signed.values()].filter((each) => each.replacementSet === row.replacementSet)
       if (!members.some((each) => each.bumpWanted)) continue
       if (members.some((each) => !isOpen(each.status) || each.blockHeight !== null)) continue
+      if (hasLostCoin(tables, row)) continue
       // Later rows come later: the newest of each set stays.
       sets.set(row.replacementSet, row)
     }
@@ -114,14 +115,19 @@ export const spendableBalances: typeof real.spendableBalances = (db, _chain, sen
 
 export const listSweeps: typeof real.listSweeps = (db, { after, limit }) =>
   run(db, (tables) => {
-    const planned = [...tables.sweeps.values()].filter(
-      (sweep) => isToSign(sweep) && !tables.freezes.has(sweep.asset),
-    )
+    const all = [...tables.sweeps.values()]
+    const planned = all.filter((sweep) => isToSign(sweep) && !tables.freezes.has(sweep.asset))
     const ids = [...tables.sweeps.keys()]
+    const failuresOf = ({ address, asset }: SweepRow) =>
+      all.filter((one) => one.address === address && one.asset === asset && one.status === 'failed').length
     return planned
       .filter(({ id }) => after === null || ids.indexOf(id) > ids.indexOf(after))
       .slice(0, limit)
-      .map((sweep) => ({ ...sweep, isFunded: sweep.status === 'funded' }))
+      .map((sweep) => ({
+        ...sweep,
+        isFunded: sweep.status === 'funded',
+        failures: BigInt(failuresOf(sweep)),
+      }))
   })
 
 const isToSign = ({ status }: SweepRow): boolean => status === 'planned' || status === 'funded'

@@ -418,7 +418,17 @@ export const isComing = (tables: Tables, row: SignedRow | undefined): boolean =>
         (member) =>
           (member.kind !== 'replacement' || member.createdAt <= row.createdAt) &&
           (row.kind === 'child' || member.kind === 'child' || member.blockHeight === null),
-      )))
+      ) &&
+      !hasLostCoin(tables, row)))
+
+/** Of its replacement set. */
+export const hasLostCoin = (tables: Tables, { replacementSet }: SignedRow): boolean =>
+  [...tables.utxos.values()].some(
+    ({ txid, reservedBy, blockHeight }) =>
+      reservedBy === replacementSet &&
+      blockHeight === null &&
+      tables.signed.get(txid)?.replacementSet !== replacementSet,
+  )
 
 /** A sweep of ether that was signed again, and for less: a reorganisation took a part of what was there. */
 export function isLowered(tables: Tables, { asset, replacementSet }: SweepRow): boolean {

@@ -105,6 +105,14 @@ const subjectLink = (call: PlaceCall, { asked }: ApprovalRequest): Part =>
       ? html`<a href="${call.here}/withdrawals/batches/${showId('bat', asked.batchId)}">${showId('bat', asked.batchId)}</a>`
       : null
 
+const REFUSED: Readonly<Record<string, string>> = {
+  cancelled: 'It was called back before it was approved.',
+  no_policy:
+    'The signer refused it: no policy is in force that it could be approved under. Ask for a policy first.',
+  too_few_approvers:
+    'The signer refused it: it wants more people than are pinned at the signer. Have approvers added, and ask again.',
+}
+
 function outcome(request: ApprovalRequest, progress: ApprovalProgress, isEnough: boolean): Part {
   if (request.status === 'open')
     return (
@@ -118,7 +126,7 @@ function outcome(request: ApprovalRequest, progress: ApprovalProgress, isEnough:
     approved: html`<p>The signer has checked the approvals and taken it.</p>`,
     declined: html`<p>Declined${progress.request.declinedBy && ' by a member of the team'}. Nothing is done, and what was held is available again.</p>`,
     expired: html`<p>Nobody approved it in time. Nothing is done, and what was held is available again.</p>`,
-    refused: html`<p>${request.refusedReason === 'cancelled' ? 'It was called back before it was approved.' : html`The signer refused it: <code>${request.refusedReason}</code>.`}</p>`,
+    refused: html`<p>${REFUSED[request.refusedReason ?? ''] ?? 'The signer refused it.'}</p>`,
   }
   return notice(request.status === 'approved' ? 'good' : 'wait', words[request.status])
 }

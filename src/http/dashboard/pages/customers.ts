@@ -56,7 +56,7 @@ function customersPage(call: PlaceCall): Promise<Sheet> {
         sort: 'email',
         cell: (row) => html`<a href="${here}/customers/${showId('cus', row.id)}">${row.email}</a>`,
       },
-      { label: 'Name', name: 'name', cell: (row) => row.name },
+      { label: 'Name', name: 'name', isNarrow: true, cell: (row) => row.name },
       {
         label: 'Orders',
         name: 'orders',

@@ -34,14 +34,20 @@ ${call.installation.singleSignOn && html`<p><a class="button wide" href="${call.
 ${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username webauthn', value: call.form.get('email'), isFocused: true })}
 ${field(call, { name: 'password', label: 'Password', type: 'password', required: true, autocomplete: 'current-password' })}
 <div class="actions"><button type="submit" class="primary wide">Continue</button></div></form>
-<p class="hint">${call.gateway.settings.sendsMail ? html`<a href="${call.base}/forgotten">Lost your password?</a>` : 'Lost your password? An owner or admin of your team can make you a new link.'}</p>`,
+<p class="hint">${call.gateway.settings.sendsMail ? html`<a href="${call.base}/forgotten">Lost your password?</a>` : `Lost your password? ${NO_MAIL}`}</p>`,
 })
 
 const forgottenPage = async (call: Call): Promise<Sheet> => ({
   title: 'A new password',
   width: 'narrow',
-  content: html`<p class="mark">Beck</p><h1>A new password</h1>${formProblem(call)}<p class="lead">A link comes to you by mail. Your passkeys and authenticator app stay as they are.</p><form method="post" action="${call.base}/forgotten">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username', isFocused: true })}<div class="actions"><button type="submit" class="primary wide">Send the link</button></div></form><p><a href="${call.base}/sign-in">Back to the sign-in</a></p>`,
+  content: html`<p class="mark">Beck</p><h1>A new password</h1>${formProblem(call)}${call.gateway.settings.sendsMail ? resetForm(call) : html`<p class="lead">${NO_MAIL}</p>`}<p><a href="${call.base}/sign-in">Back to the sign-in</a></p>`,
 })
+
+const resetForm = (call: Call) =>
+  html`<p class="lead">A link comes to you by mail. Your passkeys and authenticator app stay as they are.</p><form method="post" action="${call.base}/forgotten">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username', isFocused: true })}<div class="actions"><button type="submit" class="primary wide">Send the link</button></div></form>`
+
+/** Where Beck sends none. */
+const NO_MAIL = 'An owner or admin of your team can make you a new link.'
 
 const forgottenRows: readonly DashboardRow[] = [
   publicRow('GET /forgotten', { handle: forgottenPage }),

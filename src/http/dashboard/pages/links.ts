@@ -18,7 +18,6 @@ import { checkoutUrl, paymentLinkUrl } from '../../../flows/checkout/page-urls.t
 import { requireFiatAmount } from '../../../flows/payments/fiat-amount.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
-import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { listPage } from '../list.ts'
@@ -37,6 +36,7 @@ import {
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { readTypedPrice } from '../typed-price.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -69,6 +69,7 @@ function linksPage(call: PlaceCall): Promise<Sheet> {
     columns: [
       {
         label: 'Label',
+        isNarrow: true,
         sort: 'label',
         cell: (row) => html`<a href="${here}/links/${showId('plink', row.id)}">${row.label}</a>`,
       },
@@ -108,7 +109,7 @@ const newLinkPage = async (call: PlaceCall): Promise<Sheet> => ({
 function readPriceOf(call: PlaceCall) {
   const currency = call.form.get('currency')
   if (!isFiat(currency)) throw invalidField('currency', 'invalid_currency', 'choose a currency')
-  const price = { fiatMinor: readPrice('amount', Number(call.form.get('amount') || Number.NaN)), currency }
+  const price = { fiatMinor: readTypedPrice('amount', call.form.get('amount')), currency }
   requireFiatAmount(call.gateway.settings, price, 'amount')
   return price
 }
@@ -116,9 +117,8 @@ function readPriceOf(call: PlaceCall) {
 /** @throws {Refusal} `not_found`. */
 async function linkOf(call: PlaceCall): Promise<PaymentLink> {
   const id = readId('plink', call.params.id ?? '')
-  const link = id && (await findPaymentLink(call.gateway.db, id))
-  if (!link || link.accountId !== call.place.account.id)
-    throw notFound('payment_link_not_found', 'there is no such payment link in this account')
+  const link = id && (await findPaymentLink(call.gateway.db, call.place.account.id, id))
+  if (!link) throw notFound('payment_link_not_found', 'there is no such payment link in this account')
   return link
 }
 

@@ -1,8 +1,8 @@
 /** What the operator must look at: alerts, coins that pay nothing out, and what became of the latest mails. */
+import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../alerts/alerts.sql.ts'
 import { notFound } from '../../../core/errors.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
 import { recordActOf } from '../../../flows/people/person.ts'
-import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails, type SentMail } from '../../../mails/mails.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { listPage } from '../list.ts'

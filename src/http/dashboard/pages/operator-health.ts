@@ -1,6 +1,7 @@
 /** How the whole Beck does, for who runs it: chains, what runs, rates, what waits, the signer's limits. */
 import { ASSETS, type Asset } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
+import { divideDown } from '../../../core/money.ts'
 import { VERSION } from '../../../core/version.ts'
 import type { FAILING_STATES } from '../../../flows/operation/failing-deliveries.sql.ts'
 import { type Health, readHealth } from '../../../flows/operation/health.ts'
@@ -71,7 +72,8 @@ const rolesTable = (health: Health): Part =>
         label: 'Disk free',
         isFigure: true,
         isMinor: true,
-        cell: (row) => row.diskFreeBytes !== null && `${count(row.diskFreeBytes / 1_000_000_000n)} GB`,
+        cell: (row) =>
+          row.diskFreeBytes !== null && `${count(divideDown(row.diskFreeBytes, 1_000_000_000n))} GB`,
       },
       { label: 'Version', cell: (row) => row.versions.join(' and ') },
     ],
@@ -117,7 +119,7 @@ function sourcesTable(sources: readonly SourceState[]): Part {
     cell(source) {
       const price = source.price(asset, 'USD')
       if (!price) return null
-      const shown = fiat(price.numerator / price.denominator, 'USD')
+      const shown = fiat(divideDown(price.numerator, price.denominator), 'USD')
       return source.counts(asset, 'USD') ? shown : html`<s>${shown}</s><br><span class="hint">left out</span>`
     },
   })
@@ -167,7 +169,7 @@ ${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
               {
                 label: 'USD',
                 isFigure: true,
-                cell: (rate) => fiat(rate.ratio.numerator / rate.ratio.denominator, 'USD'),
+                cell: (rate) => fiat(divideDown(rate.ratio.numerator, rate.ratio.denominator), 'USD'),
               },
               { label: 'From', cell: (rate) => rate.source },
               { label: 'At', isMinor: true, cell: (rate) => time(rate.at) },

@@ -4,7 +4,7 @@ import { ASSETS, isAsset, MODES, type Mode, modeOfChain } from '../../../core/as
 import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { formatDecimal } from '../../../core/money.ts'
+import { formatDecimal, larger } from '../../../core/money.ts'
 import { expected } from '../../../db/list-filters.ts'
 import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
@@ -43,6 +43,7 @@ import {
 import { type DashboardRow, type Move, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { requireAsShown } from '../shown-figures.ts'
 import { badge, coins, time } from '../words.ts'
+import { whyFailed } from './withdrawal-words.ts'
 
 const LISTED_PAYOUTS = 10
 
@@ -66,7 +67,7 @@ ${balances.length > 0 ? books(balances) : empty('Nothing was booked yet', 'The f
 ${payouts.length > 0 && taken(call, payouts)}
 ${balances.length > 0 && takeOut(call, balances)}
 ${await accountFees(call)}
-${card('Hot wallets', hotWallets.length > 0 ? html`<ul class="rows">${hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>npx beck wallet init</code> makes them.</p>`)}
+${card('Hot wallets', hotWallets.length > 0 ? html`<ul class="rows">${hotWallets.map((wallet) => html`<li><strong>${wallet.chain}</strong> ${copyable(wallet.address, 'Copy the address')}</li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>npx beck wallet init</code> makes them.</p>`)}
 ${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
   }
 }
@@ -76,6 +77,7 @@ const books = (balances: readonly OwnBalance[]) =>
     'The gateway’s books',
     [
       { label: 'Chain', cell: (row) => row.chain },
+      coinsColumn('Can be taken out', payableOf),
       {
         label: 'Wallet',
         isFigure: true,
@@ -84,7 +86,6 @@ const books = (balances: readonly OwnBalance[]) =>
       coinsColumn('Owed to merchants', (row) => row.owed),
       coinsColumn('Fees earned', (row) => row.fees),
       coinsColumn('Capital', (row) => row.capital),
-      coinsColumn('Can be taken out', larger),
       coinsColumn('On its way', (row) => row.leaving, { isMinor: true }),
       coinsColumn('Network fees', (row) => row.networkFees, { isMinor: true }),
       coinsColumn('Loss', (row) => row.loss, { isMinor: true }),
@@ -92,16 +93,16 @@ const books = (balances: readonly OwnBalance[]) =>
     balances,
   )
 
-const larger = ({ payable: { fees, capital } }: OwnBalance): bigint => (fees > capital ? fees : capital)
+const payableOf = ({ payable: { fees, capital } }: OwnBalance): bigint => larger(fees, capital)
 
 const takenColumns = (call: PersonCall): readonly Column<Withdrawal>[] => [
   { label: 'Asked for', sort: 'created_at', cell: (row) => time(row.createdAt) },
-  coinsColumn('Sent', (row) => row.netAtoms),
+  coinsColumn('Arrives', (row) => row.netAtoms),
   { label: 'Of', cell: (row) => `${row.kind}, ${row.chain}` },
   {
     label: 'Status',
     cell: (row) =>
-      html`${badge(row.status)}${waitingOf(row) && html`<br><span class="hint">waits for ${waitingOf(row)}</span>`}`,
+      html`${badge(row.status)}${waitingOf(row) && html`<br><span class="hint">waits for ${waitingOf(row)}</span>`}${row.status === 'failed' && html`<br><span class="hint">${whyFailed(row)}</span>`}`,
   },
   { label: 'To', cell: (row) => copyable(row.destination, 'Copy the address') },
   {

@@ -4,6 +4,7 @@ import { listApiKeys } from '../../../accounts/api-keys.sql.ts'
 import type { Fiat } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
+import { divideTowardsZero } from '../../../core/money.ts'
 import { countAwaiting } from '../../../flows/approvals/progress.sql.ts'
 import { readBalance } from '../../../flows/balance/read-balance.ts'
 import { type Attention, readAttention } from '../../../flows/people/attention.sql.ts'
@@ -20,7 +21,7 @@ import { badge, count, fiat, plural, time } from '../words.ts'
 function change(now: bigint, before: bigint, label: string, currency: Fiat): Part {
   if (before === 0n)
     return html`<span class="change">${now === 0n ? 'Nothing yet' : `Nothing ${label}`}</span>`
-  const percent = Number(((now - before) * 1_000n) / before) / 10
+  const percent = Number(divideTowardsZero((now - before) * 1_000n, before)) / 10
   const tone = percent >= 0 ? 'up' : 'down'
   return html`<span class="change ${tone}">${percent >= 0 ? '+' : '−'}${Math.abs(percent).toLocaleString('en', { maximumFractionDigits: 1 })} %</span> <span class="change">beside ${fiat(before, currency)} ${label}</span>`
 }
@@ -114,14 +115,14 @@ function latestPayments(call: PlaceCall, items: readonly ListedPayment[]): Part 
     'Latest payments',
     [
       {
-        label: 'Amount',
+        label: 'Net',
         isFigure: true,
         cell: (row) =>
           html`<a href="${call.here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
       },
       { label: 'Status', cell: (row) => badge(row.status) },
       { label: 'Coin', cell: (row) => row.asset },
-      { label: 'Reference', isMinor: true, cell: (row) => row.reference },
+      { label: 'Reference', isMinor: true, isNarrow: true, cell: (row) => row.reference },
       { label: 'Created', cell: (row) => time(row.createdAt, zone) },
     ],
     items,

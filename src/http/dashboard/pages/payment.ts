@@ -1,8 +1,8 @@
 /** One payment: what it asked, what came, what was told, and what can be done about it. */
-import { ASSET_FACTS, type Asset } from '../../../core/assets.ts'
+import type { Asset } from '../../../core/assets.ts'
 import { forbidden } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
-import { divideHalfUp, formatAmount, pow10 } from '../../../core/money.ts'
+import { divideHalfUp, formatAmount } from '../../../core/money.ts'
 import { SECOND_MS } from '../../../core/time.ts'
 import { checkoutUrl } from '../../../flows/checkout/page-urls.ts'
 import { cancelPayment } from '../../../flows/payments/cancel-payment.ts'
@@ -15,6 +15,7 @@ import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { findPayment } from '../../../payments/payments.sql.ts'
 import { refundable } from '../../../payments/refundable.ts'
 import { type WhyHeld, whyHeld } from '../../../payments/why-held.ts'
+import { fiatValue } from '../../../rates/quote.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
@@ -129,8 +130,14 @@ const deposit = (payment: Payment, view: PaymentResource): Part =>
   html`${facts([
     ['Network', coinNetwork(payment.asset)],
     ['Address', copyable(payment.address, 'Copy the address')],
-    ['Confirmations', `${view.confirmations} of ${payment.requiredConfirmations}`],
+    ['Confirmations', confirmationsOf(payment, view)],
   ])}${payment.status === 'pending' && html`<div class="qr-box">${drawQr(view.deposit.payment_uri ?? view.deposit.address, 'QR code of the deposit address and amount')}</div>`}`
+
+const confirmationsOf = (
+  { requiredConfirmations: needed }: Payment,
+  { confirmations }: PaymentResource,
+): string =>
+  confirmations > needed ? `${confirmations}, ${needed} were needed` : `${confirmations} of ${needed}`
 
 /** What is held waits for somebody: what accepting and refunding would do, in figures. */
 function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part {
@@ -197,10 +204,7 @@ async function requireWithinBound(
   const merchant = await findMerchant(call.gateway.db, call.place.membership.merchantId)
   const bound = merchant?.refundBoundMinor ?? 0n
   // Another coin than was asked for has no locked rate: it is somebody else's to decide.
-  const minor =
-    asset === payment.asset
-      ? (atoms * payment.rate.numerator) / (payment.rate.denominator * pow10(ASSET_FACTS[asset].decimals))
-      : bound + 1n
+  const minor = asset === payment.asset ? fiatValue(atoms, asset, payment.rate) : bound + 1n
   if (minor <= bound) return
   throw forbidden(
     'refund_above_bound',

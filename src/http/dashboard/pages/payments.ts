@@ -12,7 +12,6 @@ import {
 } from '../../../payments/list-payments.sql.ts'
 import { PAYMENT_STATUSES } from '../../../payments/payment.ts'
 import { html } from '../../hosted/html.ts'
-import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { listPage } from '../list.ts'
@@ -30,6 +29,7 @@ import {
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { readTypedPrice } from '../typed-price.ts'
 import { badge, decimal, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -74,7 +74,7 @@ function paymentsPage(call: PlaceCall): Promise<Sheet> {
       },
       { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
       { label: 'Coin', name: 'coin', sort: 'asset', cell: (row) => row.asset },
-      { label: 'Reference', name: 'reference', cell: (row) => row.reference },
+      { label: 'Reference', name: 'reference', isNarrow: true, cell: (row) => row.reference },
       copyColumn('Id', 'id', 'the id', (row) => showId('pay', row.id), { isMinor: true }),
       createdColumn(call),
       ...extraColumns(place.membership.timeZone),
@@ -126,7 +126,7 @@ const newPage = async (call: PlaceCall): Promise<Sheet> => ({
   width: 'narrow',
   trail: [['Payments', `${call.here}/payments`]],
   content: html`<h1>New test payment</h1><p class="lead">Made as your server would make it. On the next page you pay it, on a simulated chain.</p>${formProblem(call)}
-<form method="post" action="${call.here}/payments/new"><div class="pair">${field(call, { name: 'amount', label: 'Amount', value: '49.99', required: true, inputmode: 'decimal', isFocused: true })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: call.place.account.currency })}${select(call, { name: 'asset', label: 'Coin', choices: ASSET_CHOICES, value: 'LTC' })}</div>
+<form method="post" action="${call.here}/payments/new"><div class="pair">${field(call, { name: 'fiat_amount', label: 'Amount', value: '49.99', required: true, inputmode: 'decimal', isFocused: true })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: call.place.account.currency })}${select(call, { name: 'asset', label: 'Coin', choices: ASSET_CHOICES, value: 'LTC' })}</div>
 ${field(call, { name: 'reference', label: 'Reference', maxlength: 255, value: 'order-1001', hint: 'Your own, echoed back everywhere.' })}
 ${field(call, { name: 'email', label: 'Customer’s email', type: 'email', maxlength: 254, hint: 'May stay empty.' })}
 ${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
@@ -149,7 +149,7 @@ export const paymentRows: readonly DashboardRow[] = [
       const payment = await change(call, async (tx, record) => {
         const made = await createPayment(gateway, tx, place.account, {
           asset,
-          fiatMinor: readPrice('amount', Number(form.get('amount'))),
+          fiatMinor: readTypedPrice('fiat_amount', form.get('fiat_amount')),
           fiatCurrency: currency,
           reference: form.get('reference').slice(0, 255) || null,
           customerEmail: email || null,

@@ -28,6 +28,7 @@ import {
   sentence,
   submit,
   table,
+  textarea,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { requireAsShown } from '../shown-figures.ts'
@@ -57,7 +58,7 @@ async function newBatchPage(call: PlaceCall): Promise<Sheet> {
 }
 
 const batchForm = (call: PlaceCall, text: string): Part =>
-  html`<form method="post" action="${call.here}/withdrawals/batches/check" enctype="multipart/form-data">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 120, hint: 'What it is for, such as Salaries November.' })}${field(call, { name: 'file', label: 'File', type: 'file', accept: '.csv,.tsv,.txt,text/csv', hint: html`CSV with <code>address,amount,coin</code> and, if you want, a note. Fees are taken from each amount.` })}<div class="field"><label for="payouts">Or paste the lines</label><p class="hint">A file that you choose counts instead of them.</p><textarea id="payouts" name="payouts" rows="${text === '' ? 7 : 14}" spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}">${text}</textarea></div>${submit('Check', 'primary', `${call.here}/withdrawals`)}</form>`
+  html`<form method="post" action="${call.here}/withdrawals/batches/check" enctype="multipart/form-data">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 120, hint: 'What it is for, such as Salaries November.' })}${field(call, { name: 'file', label: 'File', type: 'file', accept: '.csv,.tsv,.txt,text/csv', hint: html`CSV with <code>address,amount,coin</code> and, if you want, a note. Fees are taken from each amount.` })}${textarea(call, { name: 'payouts', label: 'Or paste the lines', value: text, rows: text === '' ? 7 : 14, placeholder: EXAMPLE, isVerbatim: true, hint: 'A file that you choose counts instead of them.' })}${submit('Check', 'primary', `${call.here}/withdrawals`)}</form>`
 
 /** The file that was chosen, or else what was pasted: after a correction the lines of the file before still stand there. */
 function textOf({ form }: PlaceCall): string {
@@ -183,7 +184,7 @@ async function batchPage(call: PlaceCall): Promise<Sheet> {
       'Payouts',
       [
         {
-          label: 'Sent',
+          label: 'Arrives',
           isFigure: true,
           cell: (row) =>
             html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,

@@ -79,9 +79,8 @@ function pointsPage(call: PlaceCall): Promise<Sheet> {
 /** @throws {Refusal} `not_found`. */
 async function pointOf(call: PlaceCall): Promise<PointOfSale> {
   const id = readId('pos', call.params.id ?? '')
-  const point = id && (await findPointOfSale(call.gateway.db, id))
-  if (!point || point.accountId !== call.place.account.id)
-    throw notFound('point_of_sale_not_found', 'there is no such point of sale in this account')
+  const point = id && (await findPointOfSale(call.gateway.db, call.place.account.id, id))
+  if (!point) throw notFound('point_of_sale_not_found', 'there is no such point of sale in this account')
   return point
 }
 

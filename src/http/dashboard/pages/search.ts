@@ -22,6 +22,7 @@ import { html, type Part } from '../../hosted/html.ts'
 import { findPages } from '../layout.ts'
 import { card, empty } from '../parts.ts'
 import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { amountIn } from '../typed-price.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
 const NATIVE = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
@@ -55,10 +56,6 @@ function pageOfId(call: PlaceCall, text: string): string | null {
   if (readId('evt', text)) return `${call.here}/events?filter_id=${text}`
   return readId('key', text) ? `${call.here}/keys` : null
 }
-
-/** An amount as people write it, with the sign of a currency or without; null for anything else. */
-const amountIn = (text: string): number | null =>
-  /^[^\d-]?\d{1,12}([.,]\d{1,2})?$/.test(text) ? Number(text.replace(/^[^\d]/, '').replace(',', '.')) : null
 
 /** All that the text may stand for, as far as he may see it. */
 async function look(call: PlaceCall, text: string) {

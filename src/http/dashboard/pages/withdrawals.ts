@@ -6,7 +6,8 @@ import { readId, showId } from '../../../core/ids.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
 import { failInSandbox } from '../../../flows/sandbox.ts'
 import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
-import { quotePayable, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
+import { quotePayable } from '../../../flows/withdrawals/price-withdrawal.ts'
+import { requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
 import { exportWithdrawals, listWithdrawals } from '../../../withdrawals/list-withdrawals.sql.ts'
 import { findBatchOf } from '../../../withdrawals/payout-batches.sql.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
@@ -36,6 +37,7 @@ import { type DashboardRow, type PlaceCall, placeRow, SENT, type Sheet } from '.
 import { requireAsShown } from '../shown-figures.ts'
 import { transaction } from '../transaction.ts'
 import { badge, coinNetwork, coins, decimal, time } from '../words.ts'
+import { whyFailed } from './withdrawal-words.ts'
 
 const FILTERS: readonly Filter[] = [
   choiceOf('filter_status', 'Status', WITHDRAWAL_STATUSES),
@@ -62,7 +64,7 @@ function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
     actions: request,
     columns: [
       {
-        label: 'Sent',
+        label: 'Arrives',
         isFigure: true,
         cell: (row) =>
           html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
@@ -130,7 +132,7 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
           'Part of',
           batch && html`<a href="${here}/withdrawals/batches/${showId('bat', batch.id)}">${batch.name}</a>`,
         ],
-        ['Why it failed', withdrawal.status === 'failed' && (withdrawal.refusedReason ?? 'not payable')],
+        ['Why it failed', withdrawal.status === 'failed' && whyFailed(withdrawal)],
         ['Asked for', time(withdrawal.createdAt, zone)],
         ['Completed', time(withdrawal.completedAt, zone)],
       ]),

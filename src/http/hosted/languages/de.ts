@@ -181,6 +181,7 @@ export const de: Words = {
   refund_kept:
     'Die Adresse oben wurde schon angegeben, und nur der Browser, in dem das geschah, kann sie ändern. Sonst fragen Sie {merchant}.',
   error_address: 'Das ist keine Adresse für {asset} auf {network}.',
+  error_lost: 'Was an diese Adresse geht, wäre verloren. Geben Sie eine Ihrer eigenen Wallet an.',
   pos_charge: 'Kassieren',
   pos_note: 'Wofür (freiwillig)',
   pos_last: 'Letzte Verkäufe',

@@ -168,6 +168,7 @@ export const en = {
   refund_kept:
     'The address above was given already, and only the browser it was given in can change it. Otherwise ask {merchant}.',
   error_address: 'That is not an address for {asset} on {network}.',
+  error_lost: 'What is sent to that address would be lost. Give one of your own wallet.',
   pos_charge: 'Charge',
   pos_note: 'What for (optional)',
   pos_last: 'Last sales',

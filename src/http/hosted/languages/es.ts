@@ -173,6 +173,7 @@ export const es: Words = {
   refund_kept:
     'La dirección de arriba ya se indicó y solo puede cambiarla el navegador en que se hizo. Si no, pregunte a {merchant}.',
   error_address: 'Eso no es una dirección para {asset} en {network}.',
+  error_lost: 'Lo que se envíe a esa dirección se perdería. Indica una de tu propio monedero.',
   pos_charge: 'Cobrar',
   pos_note: 'Concepto (opcional)',
   pos_last: 'Últimas ventas',

@@ -180,6 +180,8 @@ export const fr: Words = {
   refund_kept:
     'L’adresse ci-dessus a déjà été indiquée, et seul le navigateur où elle l’a été peut la changer. Sinon, adressez-vous à {merchant}.',
   error_address: 'Ce n’est pas une adresse pour {asset} sur {network}.',
+  error_lost:
+    'Ce qui est envoyé à cette adresse serait perdu. Indiquez une adresse de votre propre portefeuille.',
   pos_charge: 'Encaisser',
   pos_note: 'Pour quoi (facultatif)',
   pos_last: 'Dernières ventes',

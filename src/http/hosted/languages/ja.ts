@@ -177,6 +177,7 @@ export const ja: Words = {
   refund_kept:
     '上のアドレスはすでに登録されており、変更できるのは登録したブラウザだけです。それ以外の場合は {merchant} にお問い合わせください。',
   error_address: '{network} の {asset} のアドレスではありません。',
+  error_lost: 'このアドレスに送ると失われます。ご自身のウォレットのアドレスを入力してください。',
   pos_charge: '会計する',
   pos_note: '内容（任意）',
   pos_last: '最近の会計',

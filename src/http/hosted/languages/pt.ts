@@ -170,6 +170,7 @@ export const pt: Words = {
   refund_kept:
     'O endereço acima já foi indicado e só o navegador em que isso foi feito pode alterá-lo. Caso contrário, pergunte a {merchant}.',
   error_address: 'Isso não é um endereço para {asset} em {network}.',
+  error_lost: 'O que for enviado a esse endereço perder-se-ia. Indique um da sua própria carteira.',
   pos_charge: 'Cobrar',
   pos_note: 'Descrição (opcional)',
   pos_last: 'Últimas vendas',

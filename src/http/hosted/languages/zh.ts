@@ -162,6 +162,7 @@ export const zh: Words = {
   refund_given: '退款将发往',
   refund_kept: '上面的地址已经提交，只有提交时使用的浏览器才能更改。否则请联系 {merchant}。',
   error_address: '这不是 {network} 上的 {asset} 地址。',
+  error_lost: '发送到这个地址的币会丢失。请填写你自己钱包的地址。',
   pos_charge: '收款',
   pos_note: '用途（可选）',
   pos_last: '最近的收款',
