@@ -216,6 +216,13 @@ test('what it sends as an Idempotency-Key is what Beck takes, and nothing else i
     else await assert.rejects(creating, ConfigurationError, JSON.stringify(idempotencyKey))
     assert.equal(sent, isTaken ? 1 : 0)
   }
+  const order = { asset: 'LTC', fiat_amount: 5 } as const
+  const made = await client.payments.create(order, { idempotencyKey: 1001 })
+  assert.equal((await client.payments.create(order, { idempotencyKey: '1001' })).id, made.id)
+  sent = 0
+  for (const number of [1.5, 2 ** 53, Number.NaN])
+    await assert.rejects(client.payments.create(order, { idempotencyKey: number }), ConfigurationError)
+  assert.equal(sent, 0)
 })
 
 describe('against a server that fails', () => {

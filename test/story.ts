@@ -9,11 +9,11 @@ import { lookupOf, type SimulatedChainName } from '../src/chains/simulated/netwo
 import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
 import { ASSET_FACTS, type Asset } from '../src/core/assets.ts'
 import { readPayment } from '../src/flows/payments/read-payment.ts'
+import { markWindowsOver } from '../src/flows/payments/windows-over.sql.ts'
 import { checkEther } from '../src/flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import type { PaymentResource } from '../src/payments/payment-resource.ts'
-import { markWindowsOver } from '../src/payments/payments.sql.ts'
 import { proveBlock } from '../src/proof/prove-block.ts'
 import { reconcile } from '../src/proof/reconcile.ts'
 import { settleAll, settleNext } from '../src/workers/settle.ts'
@@ -23,6 +23,8 @@ export interface Story {
   readonly gateway: TestGateway
   readonly account: Account
   readonly port: ChainPort
+  /** Of the chain, which the story leads. */
+  readonly lease: Lease
   /** The chain itself. */
   readonly storage: ReturnType<typeof createMemoryStorage>
   /** Sends coins to a payment's address. @returns The txid. */
@@ -65,6 +67,7 @@ export async function tellStory(
     account,
     port,
     storage,
+    lease,
     pay: (payment, atoms, asset = payment.asset) => {
       const lookup = lookupOf(chain, payment.address)
       assert(lookup)

@@ -167,9 +167,11 @@ class _Connection:
 
 
 def _idempotency_key(key):
-    """As Beck takes it; one at random when none is given."""
+    """As Beck takes it: a whole number as its digits; one at random when none is given."""
     if key is None:
         return str(uuid.uuid4())
+    if type(key) is int:
+        key = str(key)
     if isinstance(key, str) and len(key) <= 255 and re.fullmatch(r"[\x21-\x7e]+( +[\x21-\x7e]+)*", key):
         return key
     raise ConfigurationError(

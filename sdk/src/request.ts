@@ -20,9 +20,9 @@ const IN_FLIGHT = 'idempotency_key_in_flight'
 export interface CallOptions {
   /**
    * Chosen at random for every POST unless given: a retry of the same call is carried out once. 1 to 255 characters of printable
-   * ASCII, without spaces around them.
+   * ASCII, without spaces around them; a whole number stands for its digits.
    */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | number
   readonly signal?: AbortSignal
 }
 
@@ -124,8 +124,10 @@ function readKey(key: string | undefined): string {
 }
 
 /** As Beck takes it: what cannot stand in a header would never be sent, and must not be told as an answer that did not come. */
-function readIdempotencyKey(key: string): string {
-  if (/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(key) && key.length <= 255) return key
+function readIdempotencyKey(given: string | number): string {
+  // Of other numbers two may be written alike.
+  const key = Number.isSafeInteger(given) ? String(given) : given
+  if (typeof key === 'string' && /^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(key) && key.length <= 255) return key
   throw new ConfigurationError(
     'idempotencyKey is none: expected 1 to 255 characters of printable ASCII, without spaces around them',
   )

@@ -54,7 +54,7 @@ export interface Asked {
  * Approvals that a withdrawal or refund needs.
  *
  * @param leftFreelyAtoms - Gross atoms of the coin that left this account without approvals within the last 24 hours: small
- *   ones add up, so that no more than the bound leaves in a day.
+ *   ones add up, so that less than the bound leaves in a day.
  */
 export function approvalsNeeded(
   policy: ApprovalPolicy | null,

@@ -37,9 +37,10 @@ export interface Sighting
  * under its old name, as a swap does. That is another deposit, and replaces the old one. Of one that is shown, the place decides:
  * who changed its row is told by its MAC.
  *
- * A transaction that spends what a deposit of the same payment spends, and pays no more, is that deposit with another fee; ether of
- * contracts that a reorganisation named anew is the deposit of before. Either was seen when that one was, and so is in time when that
- * one was. One that pays more was not seen before: a crumb in time would keep the quote for whoever waits where the rate goes. To be
+ * A transaction that spends all that another one spent, and pays the payment no more than it did, is the same with another fee; ether
+ * of contracts that a reorganisation named anew is the deposit of before. Either was seen when that one was, and so is in time when
+ * that one was. What pays more was not seen before: a crumb in time would keep the quote for whoever waits where the rate goes. Two
+ * that spend all that one spent exclude each other, so no more counts in time than was seen in time. To be
  * called when what the transactions spend, and which names are replaced, is recorded.
  *
  * What is seen after the window is late. So is all that is shown of a payment that is over, whatever the clocks of miners say: its
@@ -76,7 +77,8 @@ export async function recordSightings(
   }))
   const { rows } = await tx.query<PaymentKey>(
     `with sighted as (
-       select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
+       select *, sum(amount_atoms) over (partition by tx_key, account_id, payment_id, asset) as paid_atoms
+       from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
          required_confirmations integer, sighted_at timestamptz,
          sighted_minor bigint, dust boolean, mac text)
@@ -86,13 +88,19 @@ export async function recordSightings(
          where account_id = s.account_id and id = s.payment_id limit 1 for key share) p
      ), observed as (
        select s.*, least(s.sighted_at, bumped.seen_at, renamed.seen_at) as seen_at from awaited s left join lateral (
-         select min(d.seen_at) as seen_at from deposit_inputs own
-         join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
-           and other.spent_index = own.spent_index
-         join deposits d on d.chain = $1 and d.tx_key = other.tx_key
-         where own.chain = $1 and own.tx_key = s.tx_key
-           and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
-           and d.amount_atoms >= s.amount_atoms
+         select min(seen_at) as seen_at from (
+           select min(d.seen_at) as seen_at, sum(d.amount_atoms) as paid_atoms from (
+             select distinct other.tx_key from deposit_inputs own
+             join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
+               and other.spent_index = own.spent_index and other.tx_key <> own.tx_key
+             where own.chain = $1 and own.tx_key = s.tx_key) conflicting
+           join deposits d on d.chain = $1 and d.tx_key = conflicting.tx_key
+           where d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
+             and not exists (select from deposit_inputs theirs where theirs.chain = $1 and theirs.tx_key = d.tx_key
+               and not exists (select from deposit_inputs own where own.chain = $1 and own.tx_key = s.tx_key
+                 and own.spent_tx = theirs.spent_tx and own.spent_index = theirs.spent_index))
+           group by d.tx_key) replaced
+         where replaced.paid_atoms >= s.paid_atoms
        ) bumped on not s.is_over left join lateral (
          select min(d.seen_at) as seen_at from deposits d
          where s.output_index = ${SENT_BY_CONTRACT} and d.account_id = s.account_id and d.payment_id = s.payment_id and d.chain = $1

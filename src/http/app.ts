@@ -8,7 +8,7 @@ import {
   fastify,
 } from 'fastify'
 import type { ChainName } from '../core/assets.ts'
-import { invalid } from '../core/errors.ts'
+import { invalidField } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isThisMachine, networksAround, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -106,9 +106,12 @@ function withoutEmail(filter: string): string {
 
 /** @throws {Refusal} `invalid`, `invalid_request`. */
 function requireShortQuery(url: string): void {
-  const parts = url.split('&').length
+  // As the router divides it. A path may hold an & of its own.
+  const [, query = ''] = /[?#](.*)/s.exec(url) ?? []
+  const parts = query.split('&').length
   if (parts > QUERY_PARTS_MAX)
-    throw invalid(
+    throw invalidField(
+      'query',
       'invalid_request',
       `the query has ${parts} parts, of which only ${QUERY_PARTS_MAX} are read; leave out those that say nothing`,
     )

@@ -94,7 +94,7 @@ test('an address with thousands of parameters costs a page of the dashboard next
   const began = process.cpuUsage()
   for (let time = 0; time < 100; time++) {
     const { statusCode } = await app.inject({ url: `/dashboard/x/payments?${query}` })
-    assert.equal(statusCode, 303)
+    assert.equal(statusCode, 400)
   }
   const ms = msSince(began)
   assert.ok(ms < MS_MAX, `${ms} ms`)

@@ -31,19 +31,24 @@ export function requireJsonHeaders(request: SentHeaders): void {
     throw new UnsupportedBody(
       'the header Content-Type was sent more than once; send it once, as application/json',
     )
-  const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity')
+  const encoding = headers['content-encoding'] ?? ''
+  if (!encoding.split(',').every((each) => NO_ENCODINGS.includes(each.trim().toLowerCase())))
     throw new UnsupportedBody(
       `the body is said to be encoded as ${encoding.slice(0, 100)}; send it as it is, without the header Content-Encoding`,
     )
-  for (const [, charset = ''] of (headers['content-type'] ?? '').matchAll(CHARSET))
-    if (!/^utf-?8$/i.test(charset))
+  for (const [, name = '', value = ''] of (headers['content-type'] ?? '').matchAll(PARAMETER))
+    if (/^charset$/i.test(name) && !CHARSETS.includes(value.replace(/["'\s]/g, '').toLowerCase()))
       throw new UnsupportedBody(
-        `the body is said to be in ${charset.slice(0, 100)}; send it in UTF-8, with the header Content-Type: application/json`,
+        `the body is said to be in ${value.slice(0, 100)}; send it in UTF-8, with the header Content-Type: application/json`,
       )
 }
 
-const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi
+/** Said of a body that was sent as it is, as often as its client likes. */
+const NO_ENCODINGS = ['', 'identity']
+/** One of a Content-Type. A quoted value may hold anything (RFC 9110, 5.6.6). */
+const PARAMETER = /;\s*([^=;"\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g
+/** ASCII is part of UTF-8, and that is the one of JSON where none is named (RFC 8259, 8.1). */
+const CHARSETS = ['', 'utf-8', 'utf8', 'us-ascii', 'ascii']
 
 /** @throws {Refusal} `invalid`: `malformed_json`, `nested_too_deep`, `too_many_values` or `invalid_text`. */
 export function readJsonBody(bytes: Uint8Array): JsonBody {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { call, testApp, testKey, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
@@ -82,10 +82,10 @@ test('a wall clock that is set back refuses nobody', (t) => {
   t.mock.method(Date, 'now', () => wallMs)
   const buckets = openLocalBuckets({ perSecond: 10, burst: 5 })
   const counter = openCounter(1, 1)
-  const until = performance.now() + 2
   for (const name of ['a', 'b'])
     assert.deepEqual([buckets.take(name).allowed, counter.count(name)], [true, 0])
   wallMs -= 3_600_000
+  const until = performance.now() + 2
   while (performance.now() < until);
   for (const name of ['a', 'b'])
     assert.deepEqual([buckets.take(name).allowed, counter.count(name)], [true, 0])
@@ -93,7 +93,14 @@ test('a wall clock that is set back refuses nobody', (t) => {
 
 const gateway = await testGateway()
 
-test('every answer to a key says what is left, and one too many is answered with 429', async () => {
+/** Buckets fill with time: on a busy machine a few requests take as long as one of them needs. */
+function stopClock({ mock }: TestContext): void {
+  const at = Math.ceil(performance.now())
+  mock.method(performance, 'now', () => at)
+}
+
+test('every answer to a key says what is left, and one too many is answered with 429', async (t) => {
+  stopClock(t)
   const app = await testApp(gateway, { rateLimit: { perSecond: 1, burst: 3 } })
   const { account, key } = await testMerchant(gateway.db)
   const poor = await testKey(gateway.db, account, ['balance:read'])
@@ -126,7 +133,8 @@ test('every answer to a key says what is left, and one too many is answered with
   assert.equal((await call(app, (await testMerchant(gateway.db)).key, 'GET', '/webhooks')).status, 200)
 })
 
-test('fifty wrong keys a minute are answered with 401, then 429; a good key is never locked out', async () => {
+test('fifty wrong keys a minute are answered with 401, then 429; a good key is never locked out', async (t) => {
+  stopClock(t)
   const app = await testApp(gateway)
   const { key } = await testMerchant(gateway.db)
   for (let i = 0; i < 50; i++) {

@@ -112,31 +112,52 @@ test('a query of more parts than are read is refused: no filter is dropped', asy
     assert.deepEqual(await ask(`${path}?${'&'.repeat(100)}filter_status=completed`), [400, 'invalid_request'])
   for (const page of ['/dashboard/sign-in', '/pay/nothing', '/checkout/nothing'])
     assert.equal((await fetch(`http://127.0.0.1:${server.port}${page}?${'&'.repeat(100)}`)).status, 400, page)
+  const { error } = await send({ method: 'GET', path: `/payments#${'&'.repeat(100)}`, headers: [mine] })
+  assert.deepEqual(error.details, [{ field: 'query', message: error.message }])
+  // Those of a path are no parts of a query.
+  assert.deepEqual(await ask(`/payments/${'&'.repeat(101)}`), [404, 'payment_not_found'])
 })
 
 describe('what a body says of itself', () => {
-  for (const [header, told] of [
-    ['Content-Encoding: gzip', /without the header Content-Encoding/],
-    ['Content-Encoding: identity, br', /without the header Content-Encoding/],
-    ['Content-Type: application/json; charset=utf-16', /in UTF-8/],
-    ['Content-Type: application/json; q=1;charset="ISO-8859-1"', /in UTF-8/],
-    ['Content-Type: application/json; charset=utf-8; charset=utf-7', /in UTF-8/],
-  ] as const)
-    test(`${header} is refused`, async () => {
-      const headers = [mine, ...(header.startsWith('Content-Type') ? [] : [JSON_TYPE]), header]
-      const answer = await send({ headers, body: payment })
-      assert.deepEqual([answer.status, answer.error?.reason], [415, 'unsupported_media_type'])
-      assert.match(answer.error.message, told)
-    })
-
-  for (const header of [
-    'Content-Type: application/json;charset=UTF-8',
-    'Content-Type: application/json; charset="utf8"',
-    'Content-Encoding: Identity',
-  ])
-    test(`${header} is taken`, async () => {
-      const headers = [mine, ...(header.startsWith('Content-Type') ? [] : [JSON_TYPE]), header]
-      assert.equal((await send({ headers, body: payment })).status, 201)
+  const type = (parameters: string) => [`Content-Type: application/json${parameters}`]
+  const encoded = (...encodings: string[]) => [
+    JSON_TYPE,
+    ...encodings.map((each) => `Content-Encoding: ${each}`),
+  ]
+  const BODIES: readonly (readonly [headers: readonly string[], refusal: RegExp | null])[] = [
+    [encoded(''), null],
+    [encoded('Identity'), null],
+    [encoded('identity, identity'), null],
+    [encoded('identity', 'identity'), null],
+    [encoded('gzip'), /without the header Content-Encoding/],
+    [encoded('identity, br'), /without the header Content-Encoding/],
+    [encoded('identity', 'gzip'), /without the header Content-Encoding/],
+    [encoded('xidentity'), /without the header Content-Encoding/],
+    [type(';charset=UTF-8'), null],
+    [type(' ; Charset = utf-8 ; q=1'), null],
+    [type('; charset="utf8"'), null],
+    [type(`; charset='utf-8'`), null],
+    [type('; charset=us-ascii'), null],
+    [type('; charset=ASCII'), null],
+    [type('; charset='), null],
+    [type('; charset=""'), null],
+    [type('; charset'), null],
+    [type('; title="a;charset=utf-16"'), null],
+    [type('; title="a\\";charset=utf-16"'), null],
+    [type(';'), null],
+    [type('; charset=utf-16'), /in utf-16; send it in UTF-8/],
+    [type('; q=1;charset="ISO-8859-1"'), /in UTF-8/],
+    [type('; charset=utf-8; charset=utf-7'), /in utf-7/],
+    [type('; title="a;charset=utf-8";charset=utf-16'), /in utf-16/],
+    [type(`; charset='latin1'`), /in UTF-8/],
+    [type('; charset=utf-8x'), /in UTF-8/],
+  ]
+  for (const [headers, refusal] of BODIES)
+    test(`${headers.join(', ')} is ${refusal ? 'refused' : 'taken'}`, async () => {
+      const answer = await send({ headers: [mine, ...headers], body: payment })
+      const wanted = refusal ? [415, 'unsupported_media_type'] : [201, undefined]
+      assert.deepEqual([answer.status, answer.error?.reason], wanted)
+      if (refusal) assert.match(answer.error.message, refusal)
     })
 
   test('without a body its type is asked of nobody', async () => {

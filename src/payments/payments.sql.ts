@@ -1,11 +1,9 @@
 /** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
-import { CHAINS, hasAccounts, isSimulated } from '../core/assets.ts'
 import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
-import { allRows, countRows } from '../db/rows.ts'
+import { allRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
-import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Accepted, Payment } from './payment.ts'
 
 interface PaymentRow extends Omit<Payment, 'rate' | 'settlementRate' | 'accepted'> {
@@ -194,53 +192,4 @@ export const claimDecisions = (
     `select account_id as "accountId", id as "paymentId", checkout_session_id as "checkoutSessionId" from payments
      where decision_due and id <> all($1::uuid[]) order by created_at limit $2 for update skip locked`,
     [except, limit],
-  )
-
-/** Of the simulated ones every coin has a transaction. */
-const WITH_ETHER_UNSEEN = CHAINS.filter((chain) => hasAccounts(chain) && !isSimulated(chain))
-
-/**
- * SQL of an alias of `chains` and a payment's times: blocks were read without what contracts did in them, or taken away, and the
- * comparison of all addresses, from the newest to the oldest, has not come to this payment's since. What it finds counts from the tip
- * block: once that is past the window's end it is late in any case, and no window waits for it.
- */
-const mayBeUnseenSql = (chain: string, madeAt: string, endsAt: string): string =>
-  `${chain}.chain in (${WITH_ETHER_UNSEEN.map((name) => `'${name}'`).join(', ')}) and ${chain}.tip_time <= ${endsAt}
-     and ${chain}.ether_asked_at >= coalesce(${chain}.ether_checked_at, '-infinity')
-     and case when ${chain}.ether_begun_at > ${chain}.ether_asked_at
-       then coalesce(${chain}.ether_after_issued_at, 'infinity') else 'infinity' end >= ${madeAt}`
-
-/** Whether contracts may have paid this payment in time and nobody has looked yet: as if its chain were out of sight. */
-export async function mayHaveEtherUnseen(
-  db: Queryable,
-  { chain, asset, createdAt, expiresAt }: Pick<Payment, 'chain' | 'asset' | 'createdAt' | 'expiresAt'>,
-): Promise<boolean> {
-  if (asset !== 'ETH' || !WITH_ETHER_UNSEEN.includes(chain)) return false
-  const row = { chain, made_at: createdAt, ends_at: expiresAt }
-  return (await runRows(db, MAY_BE_UNSEEN, [row])).length > 0
-}
-
-const MAY_BE_UNSEEN = overRows(
-  { chain: 'text', made_at: 'timestamptz', ends_at: 'timestamptz' },
-  (rows) =>
-    `select place from ${rows} join chains c on c.chain = r.chain where ${mayBeUnseenSql('c', 'r.made_at', 'r.ends_at')}`,
-)
-
-/**
- * Queues payments whose window is over on a chain that was seen past their end: pending ones to expire, and detected
- * ones that lost every deposit. @returns How many.
- */
-export const markWindowsOver = (tx: Tx, limit: number): Promise<number> =>
-  countRows(
-    tx,
-    `update payments p set decision_due = true
-     from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
-       where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.polled_at > p.expires_at
-         and (p.asset = 'ETH' and ${mayBeUnseenSql('c', 'p.created_at', 'p.expires_at')}) is not true
-         and (p.status = 'pending' or not exists (select from deposits d
-           where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
-             and ${inTimeSql('d', 'p')}))
-       order by p.account_id, p.id limit $1 for update of p skip locked) over
-     where p.account_id = over.account_id and p.id = over.id`,
-    [limit],
   )

@@ -4,7 +4,7 @@
  */
 import type { Asset } from '../core/assets.ts'
 import { type Fork, readFork } from '../core/forks.ts'
-import { smaller } from '../core/money.ts'
+import { divideUp, larger, smaller } from '../core/money.ts'
 
 interface OfAssets {
   readonly ETH: bigint
@@ -91,6 +91,13 @@ export const batchGasMost = ({ batch }: GasSchedule, sweeps: readonly BatchedSwe
       (authorizes ? batch.authorization : 0n),
     batch.base,
   )
+
+/** What so many sweeps of tokens may use at most, alone with what funds them or in batches. */
+export function tokenSweepsGasMost(gas: GasSchedule, sweeps: bigint): bigint {
+  const { transfer, newAccount, tokenSweepMost, batch, batchSweepsMost } = gas
+  const sweepMost = larger(tokenSweepMost + transfer + newAccount, batch.sweep + batch.authorization)
+  return sweeps * sweepMost + divideUp(sweeps, BigInt(batchSweepsMost)) * batch.base
+}
 
 /** Ether and tokens are told apart, tokens among themselves are not. */
 export const ofAsset = (gas: OfAssets, asset: Asset): bigint => (asset === 'ETH' ? gas.ETH : gas.token)

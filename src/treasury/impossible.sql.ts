@@ -47,7 +47,7 @@ export const listStranded = (db: Queryable, chain: ChainName, depth: number): Pr
      join chains v on v.chain = t.chain
      join utxos c on c.chain = t.chain and c.reserved_by = t.replacement_set and c.block_height is null
        and not exists (select from signed_transactions o where o.chain = c.chain and o.txid = c.txid and o.replacement_set = c.reserved_by)
-     where t.chain = $1 and ${openSql('t')} and t.status = 'refused' and t.sent_at is not null and t.refusal like '%missing%'
+     where t.chain = $1 and ${openSql('t')} and t.status = 'refused' and t.sent_at is not null and position('missing' in t.refusal) > 0
        and t.since_height <= v.tip_height - $2::bigint
      group by t.replacement_set order by t.replacement_set`,
     [chain, depth],

@@ -1,6 +1,6 @@
 /** Ends windows: queues payments whose time is over on chains that were seen past it. Never runs ahead of the view. */
 import type { Gateway } from '../flows/gateway.ts'
-import { markWindowsOver } from '../payments/payments.sql.ts'
+import { markWindowsOver } from '../flows/payments/windows-over.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 const PAYMENTS_PER_TURN = 500

@@ -251,8 +251,10 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
     })
 
     test('what it sends as an Idempotency-Key is what Beck takes, and nothing else is sent', async () => {
-      const taken = IDEMPOTENCY_KEYS.map(([each, isTaken]) => [JSON.stringify(each), isTaken])
-      const keys = JSON.stringify(IDEMPOTENCY_KEYS.map(([each]) => each))
+      // The number of an order is a key, too.
+      const all = [...IDEMPOTENCY_KEYS, [1001, true] as const]
+      const taken = all.map(([each, isTaken]) => [JSON.stringify(each), isTaken])
+      const keys = JSON.stringify(all.map(([each]) => each))
       const own = await testMerchant(gateway.db)
       const variables = { BECK_API_KEY: own.key, BECK_URL: base, KEYS: keys }
       const told = await run(language, language.createWithKeys, variables)

@@ -1,8 +1,8 @@
 /** A node that is away for longer than a view may be old, and back later. */
 import assert from 'node:assert/strict'
 import { POLL_AGE_MS_MAX } from '../../src/chains/poll-age.ts'
+import { markWindowsOver } from '../../src/flows/payments/windows-over.sql.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { call, testApp, testMerchant } from '../api.ts'
 import type { Road } from './road.ts'
 

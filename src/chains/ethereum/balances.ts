@@ -10,6 +10,7 @@ import { encode } from 'ox/AbiConstructor'
 import { OutsideFailure } from '../../core/errors.ts'
 import { type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
+import { isReverted } from './rpc.ts'
 import { type Hex, hex } from './wire.ts'
 
 const BALANCES = {
@@ -28,15 +29,15 @@ const WORD_DIGITS = 64
 
 /** Whose errors come without what a call reverted with: they are asked for returned answers, for more gas. */
 const withoutData = new WeakSet<Rpc>()
-/** How clients say that a call reverted: Nethermind did otherwise before it said what geth says. */
-const REVERTED = /revert|vm execution error/i
+
+type BalancesAt = { readonly blockHash: string } | 'latest'
 
 /** The calls that read ether and the tokens of every account, at a block hash (EIP-1898) or the latest block. */
 export function balanceCalls(
   rpc: Rpc,
   accounts: readonly string[],
   tokens: readonly Hex[],
-  at: { readonly blockHash: string } | 'latest',
+  at: BalancesAt,
 ): RpcCall[] {
   const perCall = Math.floor(WORDS_MAX / (tokens.length + 1))
   const calls: RpcCall[] = []
@@ -59,11 +60,31 @@ export const balanceAnswers = (rpc: Rpc, answers: readonly RpcAnswer[]): RpcAnsw
   answers.map((answer) => {
     if (!answer.error) return answer
     const [data] = /0x[0-9a-f]+$/i.exec(String(answer.error.data)) ?? []
-    if (data === undefined && REVERTED.test(answer.error.answer)) withoutData.add(rpc)
+    if (data === undefined && isReverted(answer.error)) withoutData.add(rpc)
     // What Solidity itself reverts with has four bytes more than words.
     const isAnswer = data !== undefined && (data.length - 2) % WORD_DIGITS === 0
     return isAnswer ? { result: data } : answer
   })
+
+/**
+ * Asks for balances in one exchange. A node that turns out to drop what the calls revert with is asked again at once, otherwise.
+ *
+ * @returns For each of `asked` what {@link balanceAnswers} gives.
+ */
+export async function askBalances(
+  rpc: Rpc,
+  tokens: readonly Hex[],
+  asked: readonly { readonly accounts: readonly string[]; readonly at: BalancesAt }[],
+): Promise<RpcAnswer[][]> {
+  const ask = async () => {
+    const calls = asked.map(({ accounts, at }) => balanceCalls(rpc, accounts, tokens, at))
+    const answers = balanceAnswers(rpc, await rpc.batch(calls.flat()))
+    return calls.map(({ length }) => answers.splice(0, length))
+  }
+  const wasKnown = withoutData.has(rpc)
+  const answers = await ask()
+  return wasKnown || !withoutData.has(rpc) ? answers : ask()
+}
 
 /**
  * The balances that {@link balanceAnswers} hold: for each account ether, then its tokens.

@@ -3,7 +3,7 @@ import { keccak256 } from 'ox/Hash'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { BroadcastOutcome } from '../chain.ts'
 import type { NodeError, Rpc } from '../json-rpc.ts'
-import { isUnsupported } from './rpc.ts'
+import { isLimited, isReverted, isUnsupported } from './rpc.ts'
 import { hex } from './wire.ts'
 
 /** Geth and Erigon "already known", Nethermind "AlreadyKnown", Besu "Known transaction", Parity and Anvil "already imported". */
@@ -25,7 +25,8 @@ export async function broadcastRaw(rpc: Rpc, rawTransaction: string): Promise<Br
   const [answered] = await rpc.batch([{ method: 'eth_sendRawTransaction', params: [raw] }])
   if (!answered?.error) return { kind: 'accepted' }
   const { code, answer } = answered.error
-  if (ALREADY_KNOWN.test(answer) && !UNKNOWN.test(answer)) return { kind: 'already_known' }
+  const isKnown = ALREADY_KNOWN.test(answer) && !UNKNOWN.test(answer)
+  if (isKnown && !isReverted(answered.error)) return { kind: 'already_known' }
 
   // "Nonce too low" is also the answer when a block already holds exactly these bytes: the hash tells.
   const known = await rpc.call('eth_getTransactionByHash', [keccak256(raw)])
@@ -38,6 +39,8 @@ export async function broadcastRaw(rpc: Rpc, rawTransaction: string): Promise<Br
 }
 
 const isAboutTheTransaction = (error: NodeError): boolean =>
-  !isUnsupported(error) &&
-  !SYNCHRONISES.test(error.answer) &&
-  (error.code !== -32603 || REFUSAL.test(error.answer))
+  isReverted(error) ||
+  (!isUnsupported(error) &&
+    !isLimited(error) &&
+    !SYNCHRONISES.test(error.answer) &&
+    (error.code !== -32603 || REFUSAL.test(error.answer)))

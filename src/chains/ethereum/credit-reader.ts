@@ -7,7 +7,7 @@ import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { SECOND_MS } from '../../core/time.ts'
 import type { Rpc, RpcAnswer } from '../json-rpc.ts'
-import { balanceAnswers, balanceCalls, readBalances } from './balances.ts'
+import { askBalances, readBalances } from './balances.ts'
 import { type ContractCredit, creditFromContracts } from './contract-ether.ts'
 import { isStateGone } from './state-gone.ts'
 import type { ExecutedTransaction } from './transactions.ts'
@@ -78,11 +78,16 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
   async function readPage(block: WireBlock, page: readonly Hex[], mayMiss: boolean): Promise<string | null> {
     const unread = page.filter((account) => !held.after.has(account))
     const unknown = unread.filter((account) => !held.before.has(account))
-    const before = balanceCalls(rpc, unknown, [], { blockHash: block.parentHash })
-    const after = balanceCalls(rpc, unread, [], { blockHash: block.hash })
     try {
-      const answers = balanceAnswers(rpc, await rpc.batch([...before, ...after]))
-      const failed = answers.find(({ error }) => error)?.error
+      const [before = [], after = []] = await askBalances(
+        rpc,
+        [],
+        [
+          { accounts: unknown, at: { blockHash: block.parentHash } },
+          { accounts: unread, at: { blockHash: block.hash } },
+        ],
+      )
+      const failed = [...before, ...after].find(({ error }) => error)?.error
       if (
         failed &&
         (await isStateGone(rpc, block.height, failed, {
@@ -91,8 +96,8 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
         }))
       )
         return 'has the state of a block no longer'
-      pairUp(unknown, answers.slice(0, before.length), held.before)
-      pairUp(unread, answers.slice(before.length), held.after)
+      pairUp(unknown, before, held.before)
+      pairUp(unread, after, held.after)
       return null
     } catch (error) {
       if (mayMiss && error instanceof OutsideFailure) return 'can not tell of all addresses'

@@ -1,7 +1,7 @@
 /** What addresses hold: ether and the two tokens, after one block. */
 import type { FoundFunds, HoldingsQuery } from '../chain.ts'
 import type { Rpc } from '../json-rpc.ts'
-import { balanceAnswers, balanceCalls, readBalances } from './balances.ts'
+import { askBalances, readBalances } from './balances.ts'
 import type { TokenContracts } from './transactions.ts'
 import { readBlockRef } from './wire.ts'
 
@@ -12,8 +12,12 @@ export function createHoldingsReader(rpc: Rpc, tokens: TokenContracts) {
 
   /** Of each address, atoms of each of `assets`. */
   async function readAll(addresses: readonly string[], blockHash: string): Promise<bigint[][]> {
-    const answers = await rpc.batch(balanceCalls(rpc, addresses, [...tokens.keys()], { blockHash }))
-    return readBalances(balanceAnswers(rpc, answers), addresses.length, tokens.size)
+    const [answers = []] = await askBalances(
+      rpc,
+      [...tokens.keys()],
+      [{ accounts: addresses, at: { blockHash } }],
+    )
+    return readBalances(answers, addresses.length, tokens.size)
   }
 
   return {
@@ -39,8 +43,8 @@ export function createHoldingsReader(rpc: Rpc, tokens: TokenContracts) {
     },
 
     async etherAt(blockHash: string, addresses: readonly string[]): Promise<bigint[]> {
-      const answers = await rpc.batch(balanceCalls(rpc, addresses, [], { blockHash }))
-      return readBalances(balanceAnswers(rpc, answers), addresses.length, 0).map(([atoms = 0n]) => atoms)
+      const [answers = []] = await askBalances(rpc, [], [{ accounts: addresses, at: { blockHash } }])
+      return readBalances(answers, addresses.length, 0).map(([atoms = 0n]) => atoms)
     },
   }
 }

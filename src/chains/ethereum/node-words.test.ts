@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { NodeError, type Rpc, type RpcAnswer } from '../json-rpc.ts'
 import { broadcastRaw } from './broadcast.ts'
 import { isUnsupported, readNode } from './rpc.ts'
+import { isStateGone } from './state-gone.ts'
 
 const node = readNode('http://127.0.0.1:8545', ['http:'])
 const METHOD = 'eth_sendRawTransaction'
@@ -50,6 +51,8 @@ for (const [client, code, message] of [
   ['erigon', -32000, 'insufficient funds'],
   ['erigon', -32000, 'gas uint64 overflow'],
   ['a proxy', -32603, 'internal error: nonce too low'],
+  ['a node that runs it first', 3, 'execution reverted: already known'],
+  ['a node that runs it first', -32000, 'execution reverted: method not found, too many requests, syncing'],
 ] as const)
   test(`${client} refuses a transaction (${code}): ${message}`, async () => {
     const outcome = await broadcastRaw(saying(code, message), '0x02')
@@ -91,9 +94,30 @@ for (const [who, code, message, expected] of [
   ['besu', -32004, 'Upfront cost exceeds account balance', false],
   ['a node', -32000, 'sender account does not exist', false],
   ['geth', -32000, 'transaction type not supported', false],
+  ['geth', 3, 'execution reverted: method not supported', false],
+  ['a provider', -32000, 'method not allowed: too many requests', false],
 ] as const)
   test(`${who} (${code}): ${message} is ${expected ? '' : 'not '}about the method`, () => {
     assert.equal(isUnsupported(new NodeError('the node', METHOD, code, message, true)), expected)
+  })
+
+test('only a code of its own makes an error one of the whole batch', () => {
+  assert.equal(node.judge(429, 'slow down'), 'busy')
+  assert.equal(node.judge(-32005, 'daily request count exceeded'), 'busy')
+  assert.equal(node.judge(-32000, 'you have exceeded your quota'), 'passing')
+  assert.equal(node.judge(-32005, 'execution reverted: too many requests'), 'passing')
+})
+
+for (const [code, message] of [
+  [3, 'execution reverted: missing trie node'],
+  [-32000, 'execution reverted'],
+  [-32000, 'you have exceeded your quota of historical state'],
+] as const)
+  test(`${message} (${code}) is not about the state of a block`, async () => {
+    const latest = { result: { number: '0x3e8', hash: `0x${'ab'.repeat(32)}` } }
+    const rpc = { ...saying(code, message), batch: async () => [latest, { result: '0x0' }] }
+    const error = new NodeError('the node', 'eth_call', code, message, true)
+    assert.equal(await isStateGone(rpc, 1, error, { method: 'eth_getBalance' }), false)
   })
 
 test('a batch that is too long is no want of time', () => {

@@ -4,16 +4,16 @@ import { messageOf } from '../../core/errors.ts'
 import type { Rehearsal, RehearsedTransfer } from '../chain.ts'
 import { type NodeError, type Rpc, type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import { balanceAnswers, balanceCalls, readBalances } from './balances.ts'
+import { isLimited, isReverted } from './rpc.ts'
 import type { TokenContracts } from './transactions.ts'
 import { transferCall } from './transfer-call.ts'
 import { quantity, readBlockRef, toQuantity } from './wire.ts'
 
-/**
- * Words of an answer that the call itself fails, or needs more gas than it may use. Codes are of no use: of reverts geth and
- * Erigon answer 3, Nethermind -32015, Besu -32000 and Anvil 3.
- */
-const REVERTS =
-  /revert|gas required exceeds|out of ?gas|invalid ?opcode|(vm execution|evm) error|intrinsic gas|stack (under|over)flow/i
+/** Words of an answer that the call needs more gas than it may use, or fails otherwise than by a revert. */
+const FAILS =
+  /gas required exceeds|out of ?gas|invalid ?opcode|(vm execution|evm) error|intrinsic gas|stack (under|over)flow/i
+/** Words of an answer that is about the sender's ether, whatever else it says; in a revert's reason they are a stranger's. */
+const SENDER_IS_SHORT = /insufficient funds/i
 
 export async function rehearse(
   rpc: Rpc,
@@ -74,10 +74,10 @@ export function judgeEstimate(answer: RpcAnswer | undefined, gasMax: bigint): Re
   return gas > gasMax ? { kind: 'reverts', reason: `it needs ${gas} gas of ${gasMax}` } : { kind: 'succeeds' }
 }
 
-const judgeError = ({ answer, code }: NodeError): Rehearsal => {
+const judgeError = (error: NodeError): Rehearsal => {
+  const { answer, code } = error
   const reason = `${answer} (${code})`
-  const isItsOwn = code === 3 || REVERTS.test(answer)
-  return isItsOwn && !/insufficient funds/i.test(answer)
-    ? { kind: 'reverts', reason }
-    : { kind: 'unclear', reason }
+  const isItsOwn =
+    isReverted(error) || (FAILS.test(answer) && !isLimited(error) && !SENDER_IS_SHORT.test(answer))
+  return isItsOwn ? { kind: 'reverts', reason } : { kind: 'unclear', reason }
 }

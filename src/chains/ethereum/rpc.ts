@@ -37,6 +37,16 @@ export function readNode(text: string, protocols: readonly string[]): RpcNode {
   }
 }
 
+type Said = Pick<NodeError, 'code' | 'answer'>
+
+/**
+ * Whether an error says that code which the node ran reverted. What such an answer says further is text that the author of that
+ * code chose, a stranger: nothing the node says of itself. By words before codes: of reverts geth, Erigon and Anvil answer 3, Besu
+ * -32000, and Nethermind -32015 with words of its own before it said what geth says.
+ */
+export const isReverted = ({ code, answer }: Said): boolean =>
+  code === 3 || /revert|vm execution error/i.test(answer)
+
 /**
  * Words of who limits how much is asked: Infura and Chainstack (-32005), Alchemy (429), QuickNode (-32007 and -32003), dRPC
  * (15), and others.
@@ -45,20 +55,27 @@ const LIMITED =
   /rate.?limit|too many requests?\b|per.second|\brps\b|compute units|\bcredits?\b|\bquota\b|\brequests? (limit|count|rate)|exceeded .*(capacity|throughput)|(capacity|throughput) .*exceeded|limit .*\b(plan|upgrade)\b/i
 
 /**
- * By words before codes: -32005 is a limit on requests in EIP-1474, and of Besu also a transaction with more gas than a block has,
- * a batch that is too long, or too many blocks.
+ * Whether an error says only that too much is asked. By words before codes: -32005 is a limit on requests in EIP-1474, and of Besu
+ * also a transaction with more gas than a block has, a batch that is too long, or too many blocks.
  */
+export const isLimited = (error: Said): boolean =>
+  !isReverted(error) &&
+  (LIMITED.test(error.answer) ||
+    error.code === 429 ||
+    (error.code === -32005 && !/\bgas\b|\bbatch|\brange\b/i.test(error.answer)))
+
+/** By words alone no call fails the others of its batch: a client may give a revert's reason and not say that it is one. */
 const judge = (code: number, answer: string): 'busy' | 'passing' =>
-  LIMITED.test(answer) || code === 429 || (code === -32005 && !/\bgas\b|\bbatch|\brange\b/i.test(answer))
-    ? 'busy'
-    : 'passing'
+  (code === 429 || code === -32005) && isLimited({ code, answer }) ? 'busy' : 'passing'
 
 /**
  * Whether an error says that the node has no such method, or does not offer it to us. Not by -32004 of EIP-1474, which is Besu's for
  * a sender who cannot pay.
  */
-export const isUnsupported = ({ code, answer }: NodeError): boolean =>
-  code === -32601 ||
-  /(method|\b(eth|debug|trace)_\w+)\b.*((not|n't) (found|supported|available|allowed|enabled|exist|implemented)|disabled|unsupported)|(unsupported|unknown) method/i.test(
-    answer,
-  )
+export const isUnsupported = (error: Said): boolean =>
+  !isReverted(error) &&
+  !isLimited(error) &&
+  (error.code === -32601 ||
+    /(method|\b(eth|debug|trace)_\w+)\b.*((not|n't) (found|supported|available|allowed|enabled|exist|implemented)|disabled|unsupported)|(unsupported|unknown) method/i.test(
+      error.answer,
+    ))

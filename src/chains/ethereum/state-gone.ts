@@ -1,5 +1,6 @@
 /** Whether a node answered that it has the state of a block no longer. */
 import { type NodeError, type Rpc, type RpcCall, take } from '../json-rpc.ts'
+import { isLimited, isReverted } from './rpc.ts'
 import { readBlockRef } from './wire.ts'
 
 /** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
@@ -16,10 +17,12 @@ const STATE_GONE =
 export async function isStateGone(
   rpc: Rpc,
   height: number,
-  { answer }: NodeError,
+  error: NodeError,
   latestCall: RpcCall,
 ): Promise<boolean> {
-  if (STATE_GONE.test(answer)) return true
+  // Code runs on state that is there.
+  if (isReverted(error) || isLimited(error)) return false
+  if (STATE_GONE.test(error.answer)) return true
   const [latest, sample] = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     latestCall,

@@ -4,14 +4,16 @@ import { testCause, testPayment } from '../../../test/gateway.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
 import { until } from '../../../test/wait-for.ts'
+import type { SimulatedTransaction } from '../../chains/simulated/chain-store.ts'
 import { withDescendants } from '../../chains/simulated/ledger.ts'
 import { post } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { markWindowsOver } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
 import { settleNext } from '../../workers/settle.ts'
 import { changeAccount } from '../accounts/change-account.ts'
+import { observeChain } from '../watching/observe-chain.ts'
 import { acceptPayment } from './resolve-payment.ts'
+import { markWindowsOver } from './windows-over.sql.ts'
 
 /** Litecoin at 100 dollars: a payment of 100 dollars is exactly one coin, its fee one hundredth of it. */
 const COIN = 100_000_000n
@@ -19,6 +21,23 @@ const NET = 99_000_000n
 
 const statuses = async (story: Story, ...payments: Payment[]) =>
   Promise.all(payments.map(async (payment) => (await story.read(payment)).status))
+
+/** What takes a transaction's place, as it differs from it. */
+type Replacement = (transaction: SimulatedTransaction) => Partial<SimulatedTransaction>[]
+
+/** @returns The last that took its place. */
+async function replace({ storage }: Story, txid: string, by: Replacement): Promise<string> {
+  let last = txid
+  await storage.change(async (store) => {
+    const { transaction } = (await store.transactions([txid])).get(txid) ?? assert.fail('it is gone')
+    await store.removeFromMempool(await withDescendants(store, [transaction]))
+    for (const change of by(transaction)) {
+      last = store.newHash()
+      await store.addToMempool({ ...transaction, ...change, txid: last, bid: transaction.bid + 1n })
+    }
+  })
+  return last
+}
 
 const accept = ({ gateway, account }: Story, payment: Payment) =>
   gateway.db.transaction((tx) => acceptPayment(gateway, tx, account, payment.id))
@@ -429,25 +448,89 @@ describe('a payment on a chain with six confirmations', () => {
     await story.proveBooks()
   })
 
-  test('what little was seen in time keeps the quote for no more than itself', async () => {
+  test('what was seen in time keeps the quote for no more than itself, however it is replaced', async () => {
+    const replacements: Record<string, [inTime: bigint, by: Replacement]> = {
+      'by the whole price': [
+        3_000n,
+        ({ outputs }) => [{ outputs: outputs.map((each) => ({ ...each, atoms: COIN })) }],
+      ],
+      'by ten outputs of as much': [
+        COIN / 10n,
+        ({ outputs: [output = assert.fail()] }) => [
+          { outputs: Array.from({ length: 10 }, (_, index) => ({ ...output, index })) },
+        ],
+      ],
+      'by two, each with one of its inputs': [
+        COIN / 2n,
+        ({ claims }) => claims.map((claim) => ({ claims: [claim] })),
+      ],
+    }
+    for (const [how, [inTime, by]] of Object.entries(replacements)) {
+      const story = await tellStory()
+      const payment = await testPayment(story.gateway, story.account)
+      const first = await replace(story, await story.pay(payment, inTime), ({ claims }) => [
+        { claims: [...claims, { txid: 'cd'.repeat(32), index: 0 }] },
+      ])
+      await story.look()
+      assert.deepEqual(await statuses(story, payment), ['detected'])
+      await story.endWindow(payment)
+      await replace(story, first, by)
+      await story.mine(6)
+      await story.look()
+      const { status, deposits } = await story.read(payment)
+      assert.equal(status, 'failed', how)
+      assert.ok(
+        deposits.every(({ late, status: of }) => late || of === 'replaced'),
+        how,
+      )
+      await accept(story, payment)
+      assert.deepEqual(await statuses(story, payment), ['completed'])
+      await story.proveBooks()
+    }
+  })
+
+  test('with another fee it is what was seen in time', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    const little = await story.pay(payment, 3_000n)
+    const txid = await story.pay(payment, COIN)
     await story.look()
     await story.endWindow(payment)
-    await story.storage.change(async (store) => {
-      const { transaction } = (await store.transactions([little])).get(little) ?? assert.fail('it is gone')
-      await store.removeFromMempool(await withDescendants(store, [transaction]))
-      const outputs = transaction.outputs.map((output) => ({ ...output, atoms: COIN }))
-      await store.addToMempool({ ...transaction, txid: store.newHash(), outputs, bid: transaction.bid + 1n })
-    })
+    await replace(story, txid, ({ claims }) => [{ claims: [...claims, { txid: 'cd'.repeat(32), index: 0 }] }])
     await story.mine(6)
     await story.look()
-    const { status, deposits } = await story.read(payment)
-    assert.deepEqual([status, deposits.at(-1)?.late], ['failed', true])
-    await accept(story, payment)
     assert.deepEqual(await statuses(story, payment), ['completed'])
     await story.proveBooks()
+  })
+
+  test('a payment of which a part waits for good is left to support when its window ends', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, COIN / 2n)
+    await story.pay(payment, 3_000n)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['detected'])
+    await story.endWindow(payment)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['underpaid'])
+    assert.equal(await story.gateway.db.transaction((tx) => markWindowsOver(tx, 10)), 0)
+  })
+
+  test('late funds are accepted by themselves whatever blocks were read at once while a watcher catches up', async () => {
+    for (const blocksMax of [50, 5, 1]) {
+      const story = await tellStory()
+      const { gateway, port, lease } = story
+      await gateway.db.query('update accounts set accepts_late_funds = true')
+      const payment = await testPayment(gateway, story.account)
+      await story.endWindow(payment)
+      await story.pay(payment, COIN)
+      await story.mine(12)
+      for (let behind = true; behind; ) {
+        ;({ behind } = await observeChain(gateway, port, lease, { blocksMax }))
+        while (await settleNext(gateway));
+      }
+      await story.look()
+      assert.deepEqual(await statuses(story, payment), ['completed'], `${blocksMax} blocks a poll`)
+    }
   })
 
   test('what waits in the mempool for good keeps nobody from deciding about what came late', async () => {

@@ -21,9 +21,9 @@ import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
 import { type ChainMoment, decide, type Step } from '../../payments/decide.ts'
-import { acceptedAtoms, type Payment, waitsForFunds } from '../../payments/payment.ts'
+import { acceptedAtoms, type Payment, type PaymentStatus, waitsForFunds } from '../../payments/payment.ts'
 import { paymentResource } from '../../payments/payment-resource.ts'
-import { lockPayment, mayHaveEtherUnseen, updatePayment } from '../../payments/payments.sql.ts'
+import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
 import { readRefunds } from '../../withdrawals/refunds.sql.ts'
@@ -34,6 +34,7 @@ import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './b
 import { chainFactsOf } from './read-payment.ts'
 import { acceptLateFunds } from './resolve-payment.ts'
 import type { Settled } from './tell-of-payments.ts'
+import { mayHaveEtherUnseen } from './windows-over.sql.ts'
 
 /** More steps than any story of one payment takes at once. */
 const STEPS_MAX = 8
@@ -104,7 +105,7 @@ export async function settlePayment(
   await updatePayment(tx, payment, 'decided')
   crashPoint(`settle:${payment.status}-written`)
   if (payment.status === 'expired' && !refunds.wereAsked)
-    payment = await maybeAcceptLate(gateway, tx, payment, deposits)
+    payment = await maybeAcceptLate(gateway, tx, payment, { before, deposits })
   return { before, payment, booked }
 }
 
@@ -267,7 +268,7 @@ function causeOf({ id, status, settlements }: Payment, event: EventType): string
 
 /**
  * Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so; in the
- * decision that books the last of them, or never: what waited is support's, and worth something else by now. Nor where a refund was
+ * decision that books the last of them, or expires the payment, or never: what waited is support's, and worth something else by now. Nor where a refund was
  * asked for, whatever became of it: support has decided about this payment, and which of the deposits counted here are still held,
  * no row says.
  */
@@ -275,7 +276,7 @@ async function maybeAcceptLate(
   gateway: Gateway,
   tx: Tx,
   payment: Payment,
-  deposits: readonly Deposit[],
+  { before, deposits }: { readonly before: PaymentStatus; readonly deposits: readonly Deposit[] },
 ): Promise<Payment> {
   const late = deposits.filter(
     (deposit) => deposit.late && deposit.status === 'confirmed' && paysFor(deposit, payment),
@@ -283,7 +284,8 @@ async function maybeAcceptLate(
   const worth = late.reduce((sum, deposit) => sum + (deposit.sightedMinor ?? 0n), 0n)
   const lastSeen = Math.max(...late.map((deposit) => deposit.seenAt.getTime()))
   // As they were read, before this decision booked them.
-  if (late.every(({ booked }) => booked) || worth < payment.fiatMinor) return payment
+  const isNews = before !== 'expired' || late.some(({ booked }) => !booked)
+  if (late.length === 0 || !isNews || worth < payment.fiatMinor) return payment
   if (lastSeen > payment.expiresAt.getTime() + DAY_MS) return payment
   const account = await findAccount(tx, payment.accountId)
   if (!account?.acceptsLateFunds) return payment

@@ -220,10 +220,12 @@ test('ether stays for the gas of what merchants have in tokens', async () => {
   const { balance } = taking(story, 'sim-ethereum', 'ETH')
   await story.earn('ETH', 5_000_000n)
   for (let round = 0; round < 3; round++) await story.mineAndTurn(12)
+  await storeFeeRates(story.gateway.db, 'sim-ethereum', { rate: 10n ** 10n, priorityRate: 10n ** 9n })
   const before = await balance()
   await story.earn('USDC', 100_000n)
   const after = await balance()
-  assert.ok(after.keptAtoms > before.keptAtoms)
+  // Twice the base fee and the tip. Of a batch of one 180,000 gas: itself, the sweep and the authorisation.
+  assert.equal(after.keptAtoms - before.keptAtoms, 21n * 10n ** 9n * (180_000n + 10n * 120_000n))
   assert.ok(after.payable.fees <= after.fees)
 })
 

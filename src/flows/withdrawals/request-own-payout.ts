@@ -14,7 +14,7 @@ import { readOwnSums } from '../../ledger/own-sums.sql.ts'
 import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { gasPrice, type NetworkRates, type WithdrawalCost } from '../../treasury/fees.ts'
-import { type GasSchedule, scheduleOf } from '../../treasury/gas.ts'
+import { scheduleOf, tokenSweepsGasMost } from '../../treasury/gas.ts'
 import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-gas.sql.ts'
 import { sumCapitalOutside } from '../../treasury/unexpected-deposits.sql.ts'
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -63,21 +63,16 @@ async function gasOf(db: Queryable, chain: ChainName, rates: NetworkRates): Prom
   const { ether, tokens, deployments } = await countGasNeeded(db, chain)
   const schedule = scheduleOf(rates)
   const gas =
-    gasToMove(ether, 'ETH', schedule) +
-    gasToMove(tokens, 'token', schedule) +
+    // Ether is swept out of the deposit, which a merchant has all of.
+    ether.sweeps * schedule.transfer +
+    payoutsOf(ether) * schedule.payoutMost.ETH +
+    tokenSweepsGasMost(schedule, tokens.sweeps) +
+    payoutsOf(tokens) * schedule.payoutMost.token +
     deployments * schedule.deployment
   return gasPrice(rates).maxFeeWei * gas
 }
 
-/** Ether is swept out of the deposit, which a merchant has all of; a token in a batch, the authorisation of its address included. */
-function gasToMove(
-  { sweeps, payouts, isOwed }: ToMove,
-  what: 'ETH' | 'token',
-  { transfer, batch, payoutMost }: GasSchedule,
-): bigint {
-  const sweepMost = what === 'ETH' ? transfer : batch.sweep + batch.authorization
-  return sweeps * sweepMost + (payouts + (isOwed ? PAYOUTS_AHEAD : 0n)) * payoutMost[what]
-}
+const payoutsOf = ({ payouts, isOwed }: ToMove): bigint => payouts + (isOwed ? PAYOUTS_AHEAD : 0n)
 
 /** The gateway charges itself nothing, and gas of tokens is its own ether. */
 const ownPricing = (gateway: Pick<Gateway, 'secrets' | 'settings'>): Pricing => ({

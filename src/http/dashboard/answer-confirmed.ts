@@ -69,6 +69,8 @@ export async function answerConfirmed<C extends PersonCall>(
  */
 function formPage({ place }: Frame, call: PersonCall): string {
   const referer = URL.parse(call.request.headers.referer ?? '')
+  // It says what was done before: of this form nothing was.
+  referer?.searchParams.delete('done')
   const path = call.form.get(BACK_FIELD) || (referer ? referer.pathname + referer.search : '')
   const [below = ''] = path.slice(call.base.length).split('?')
   const isPage = path.startsWith(call.base) && PAGES.some((page) => page.test(below))

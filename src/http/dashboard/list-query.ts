@@ -3,7 +3,7 @@ import type { Refusal } from '../../core/errors.ts'
 import { expected, type ListQuery } from '../../db/list-filters.ts'
 import { inWords } from './form-problem.ts'
 import { type ListCall, zoneOf } from './row.ts'
-import { amountIn } from './typed-price.ts'
+import { readTypedNumber } from './typed-price.ts'
 import { dayAfter, startOfDay } from './words.ts'
 
 interface TypedFilter {
@@ -55,7 +55,7 @@ export function listQuery(call: ListCall, filters: readonly Filter[]): ListQuery
   const query: Record<string, string | number> = {}
   for (const { name, kind } of filters) {
     const given = call.query[name]
-    if (given) query[name] = kind === 'number' ? (amountIn(given) ?? given) : given
+    if (given) query[name] = kind === 'number' ? (readTypedNumber(given) ?? given) : given
   }
   const { from, to } = call.query
   if (from) query.start_date = boundOf('from', from, startOfDay(from, zone))

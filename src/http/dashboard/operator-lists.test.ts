@@ -82,7 +82,7 @@ test('deliveries that met no good answer are listed of all merchants, and found 
   assert.deepEqual(await listed(`filter_endpoint=${showId('whk', newId('whk'))}`), [])
   assert.deepEqual(await listed('from=2999-01-01'), [])
   const wrong = await operator.get(`${OPERATOR}/deliveries?filter_state=delivered`)
-  assert.match(wrong.text, /filter_state must be one of retrying, failed/i)
+  assert.match(wrong.text, /“State” must be one of retrying, failed/)
 })
 
 test('one that is sent again by hand waits for its first answer, and is in no list until it has a bad one', async () => {

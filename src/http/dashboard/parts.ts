@@ -40,7 +40,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Part
   /** Right-aligned figures. */
   readonly isFigure?: boolean
-  /** Of text that somebody chose, however long: it wraps early, so that the columns after it are seen. */
+  /** Of text that somebody chose, however long: its beginning, in three lines, so that the columns and rows after it are seen. */
   readonly isNarrow?: boolean
   /** Left out on a phone. */
   readonly isMinor?: boolean
@@ -84,7 +84,7 @@ export function table<Row>(
 <thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.label ? heading(column) : html`<span class="hidden">Actions</span>`}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (row) =>
-      html`<tr>${columns.map((column) => html`<td class="${classOf(column)}" data-label="${column.label}">${column.cell(row)}</td>`)}</tr>`,
+      html`<tr>${columns.map((column) => html`<td class="${classOf(column)}" data-label="${column.label}">${column.isNarrow ? html`<div>${column.cell(row)}</div>` : column.cell(row)}</td>`)}</tr>`,
   )}</tbody></table></div>`
 }
 

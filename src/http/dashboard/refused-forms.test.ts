@@ -65,6 +65,11 @@ test('a price that is too small, too large or none is refused with what was type
     ['9999999', /Amount : the largest payment is 1000000 USD, got 9999999 USD/],
     ['much', /Amount : expected an amount above 0 .*, such as 49\.99; got &quot;much&quot;/],
     ['', /such as 49\.99; got &quot;&quot;/],
+    ['.50', /above 0 in USD .* got &quot;\.50&quot;/],
+    [',50', /above 0 in USD .* got &quot;,50&quot;/],
+    ['−5', /above 0 in USD .* got &quot;−5&quot;/],
+    ['€5', /above 0 in USD .* got &quot;€5&quot;/],
+    ['1,000', /above 0 in USD .* got &quot;1,000&quot;/],
   ] as const) {
     const seen = await owner.post(`${home}/payments/new`, { ...form, fiat_amount: typed })
     assert.ok(seen.status === 400 || seen.status === 422, `${typed}: ${seen.status}`)
@@ -72,7 +77,7 @@ test('a price that is too small, too large or none is refused with what was type
   }
   const link = await owner.post(`${home}/links`, { label: 'Tea', amount: 'x', currency: 'USD' })
   assert.match(link.text, /Price : expected an amount .* got &quot;x&quot;/)
-  const made = await owner.post(`${home}/links`, { label: 'Tea', amount: '4,50', currency: 'USD' })
+  const made = await owner.post(`${home}/links`, { label: 'Tea', amount: '$4,50', currency: 'USD' })
   assert.match((await owner.get(made.location ?? '')).text, /\$4\.50/)
 })
 
@@ -114,6 +119,8 @@ test('doing nothing leads to the form’s page, and everything else to the same 
       referer: `http://localhost:8080${at}/keys`,
     })
     assert.match(again.html, new RegExp(`<a href="${at}/keys/new">Do nothing`))
+    const done = await owner.post(`${at}/keys`, key, { ...OWN_FORM, referer: `${referer}?a=1&done=saved` })
+    assert.match(done.html, new RegExp(`<a href="${at}/keys/new\\?a=1">Do nothing`))
     const nowhere = { ...OWN_FORM, referer: `http://localhost:8080${at}/settings/business` }
     assert.match(
       (await owner.post(`${at}/keys`, key, nowhere)).html,

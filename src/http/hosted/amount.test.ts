@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { parseDecimal } from '../../core/money.ts'
 import { readAmount } from './amount.ts'
 
 const CASES: [text: string, tag: string, minor: bigint | null][] = [
@@ -53,6 +54,43 @@ for (const [text, tag, minor] of CASES) {
     assert.equal(readAmount(text, tag, 'USD'), minor)
   })
 }
+
+const UNKNOWN: [text: string, currency: 'USD' | 'EUR' | null, minor: bigint | null][] = [
+  ['25,50', null, 2550n],
+  ['1 234.5', null, 123_450n],
+  ['1,234', null, null],
+  ['1.234', null, null],
+  ['49.990', null, null],
+  ['.50', null, null],
+  ['(5', null, null],
+  ['−5', null, null],
+  ['€5', null, 500n],
+  ['5 $', null, 500n],
+  ['¥5', null, null],
+  ['€5', 'USD', null],
+  ['€5', 'EUR', 500n],
+]
+
+for (const [text, currency, minor] of UNKNOWN)
+  test(`${JSON.stringify(text)} in ${currency ?? 'any currency'}, in a language that is not known, is ${minor ?? 'refused'}`, () => {
+    assert.equal(readAmount(text, null, currency), minor)
+  })
+
+test('what is taken in a language that is not known is what the text says as a decimal, and what any language reads', () => {
+  const signs = fc.constantFrom('', '', '$', '€', '£', 'EUR ', '-', '−', '(', '+', '.', ',', '¥', '0')
+  const digits = fc.stringMatching(/^[0-9]{0,4}$/)
+  const typed = fc.tuple(signs, digits, fc.constantFrom('', '.', ','), digits).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(typed, fc.constantFrom('USD', 'EUR', 'GBP', null), (text, currency) => {
+      const minor = readAmount(text, null, currency)
+      if (minor === null) return
+      const decimal = text.replace(/^([$€£]|EUR )/, '').replace(',', '.')
+      assert.match(decimal, /^\d/)
+      assert.equal(minor, parseDecimal(decimal.replace(/^0+(?=\d)/, ''), 2))
+      for (const tag of ['en', 'de', 'fr', 'ar']) assert.equal(readAmount(text, tag, currency), minor)
+    }),
+  )
+})
 
 test('an amount as the language writes it is read back, with and without groups', () => {
   const tags = fc.constantFrom('en', 'de', 'fr', 'es', 'pt', 'ja', 'zh', 'ar')

@@ -16,10 +16,13 @@ const latinDigit = (character: string): string => {
  * decimal one in every language; groups of three need the language's own separator (or spaces), and the decimal one must then
  * be another.
  *
+ * @param tag - Null where the reader's language is not known: then neither a point nor a comma groups.
+ * @param currency - Null where any may be meant.
  * @returns Minor units, or null for anything that could be meant in two ways: `1,234` is refused in German.
  */
-export function readAmount(text: string, tag: string, currency: Fiat): bigint | null {
-  const plain = [...text.replace(SIGNED[currency], '').trim()]
+export function readAmount(text: string, tag: string | null, currency: Fiat | null): bigint | null {
+  const signed = currency === null ? ANY_SIGN : SIGNED[currency]
+  const plain = [...text.replace(signed, '').trim()]
     .map(latinDigit)
     .join('')
     .replaceAll('٫', '.')
@@ -38,11 +41,19 @@ const SIGNED: Readonly<Record<Fiat, RegExp>> = {
   EUR: /^\s*(?:€|EUR)|(?:€|EUR)\s*$/i,
   GBP: /^\s*(?:£|GBP)|(?:£|GBP)\s*$/i,
 }
+const ANY_SIGN = new RegExp(
+  Object.values(SIGNED)
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+)
 
 /** Spaces group in every language; points and commas only where they are the language's. */
-function groupsOf(tag: string): string {
-  const own = new Intl.NumberFormat(`${tag}-u-nu-latn`, { useGrouping: 'always' })
-    .formatToParts(1_000_000)
-    .find(({ type }) => type === 'group')?.value
-  return ` \u00a0\u202f'’${own ?? ''}`
+function groupsOf(tag: string | null): string {
+  const own =
+    tag &&
+    new Intl.NumberFormat(`${tag}-u-nu-latn`, { useGrouping: 'always' })
+      .formatToParts(1_000_000)
+      .find(({ type }) => type === 'group')?.value
+  return ` \u00a0\u202f'’${own || ''}`
 }

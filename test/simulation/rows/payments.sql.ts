@@ -1,4 +1,3 @@
-import { isInTime, paysFor } from '../../../src/deposits/received.ts'
 import type * as real from '../../../src/payments/payments.sql.ts'
 import { existing, run } from './tables.ts'
 
@@ -38,27 +37,4 @@ export const claimDecisions: typeof real.claimDecisions = (tx, limit, except = [
       const { accountId, checkoutSessionId } = payment
       return { accountId, paymentId: payment.id, checkoutSessionId }
     })
-  })
-
-/** Every coin of the simulated chains has a transaction. */
-export const mayHaveEtherUnseen: typeof real.mayHaveEtherUnseen = async () => false
-
-export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
-  run(tx, (tables) => {
-    const now = tables.now()
-    const deposits = [...tables.deposits.values()]
-    const over = [...tables.payments.values()].filter(
-      (payment) =>
-        (payment.status === 'pending' || payment.status === 'detected') &&
-        !tables.decisionsDue.has(payment.id) &&
-        payment.expiresAt < now &&
-        (tables.chains.get(payment.chain)?.polledAt ?? new Date(0)) > payment.expiresAt &&
-        (payment.status === 'pending' ||
-          !deposits.some(
-            (deposit) =>
-              deposit.paymentId === payment.id && paysFor(deposit, payment) && isInTime(deposit, payment),
-          )),
-    )
-    for (const { id } of over.slice(0, limit)) tables.decisionsDue.set(id, true)
-    return Math.min(over.length, limit)
   })

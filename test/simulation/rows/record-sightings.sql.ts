@@ -2,7 +2,7 @@ import { SENT_BY_CONTRACT } from '../../../src/core/ether-outputs.ts'
 import { newId } from '../../../src/core/ids.ts'
 import type { PaymentKey } from '../../../src/deposits/deposits.sql.ts'
 import type * as real from '../../../src/deposits/record-sightings.sql.ts'
-import { existing, run, type Tables } from './tables.ts'
+import { type DepositRow, existing, run, type Tables } from './tables.ts'
 
 export const recordSightings: typeof real.recordSightings = (tx, chain, sightings) =>
   run(tx, (tables) => {
@@ -10,7 +10,15 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
     for (const sighting of sightings) {
       const { expiresAt, status } = existing(tables.payments, sighting.paymentId)
       const isOver = status === 'expired' || status === 'failed'
-      const observed = isOver ? sighting : { ...sighting, seenAt: seenBefore(tables, sighting) }
+      const paid = sightings
+        .filter(
+          (each) =>
+            each.txKey === sighting.txKey &&
+            each.paymentId === sighting.paymentId &&
+            each.asset === sighting.asset,
+        )
+        .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
+      const observed = isOver ? sighting : { ...sighting, seenAt: seenBefore(tables, sighting, paid) }
       const key = `${observed.txKey}:${observed.outputIndex}`
       const known = tables.deposits.get(key)
       const { accountId, paymentId, block } = observed
@@ -66,21 +74,32 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
     return touched
   })
 
-/** What spends the same as a deposit of the payment that came in time, and pays no more, was seen with it, and so was what it renames. */
-function seenBefore(tables: Tables, observed: real.Sighting): Date {
-  const spends = (txKey: string) => [...tables.inputs.values()].filter((input) => input.txKey === txKey)
-  const spent = new Set(spends(observed.txKey).map((input) => input.spent))
-  const earlier = [...tables.deposits.values()].filter(
-    (row) =>
-      row.paymentId === observed.paymentId &&
-      row.asset === observed.asset &&
-      !row.late &&
-      !row.dust &&
-      ((row.amountAtoms >= observed.amountAtoms &&
-        spends(row.txKey).some((input) => spent.has(input.spent))) ||
-        (row.outputIndex === SENT_BY_CONTRACT &&
-          observed.outputIndex === SENT_BY_CONTRACT &&
-          row.replacedBy === observed.txKey)),
+/**
+ * What spends all that another transaction spent, and pays the payment no more than it did in time, was seen with it; so was what
+ * it renames.
+ */
+function seenBefore(tables: Tables, observed: real.Sighting, paidAtoms: bigint): Date {
+  const spends = (txKey: string) =>
+    [...tables.inputs.values()].filter((input) => input.txKey === txKey).map(({ spent }) => spent)
+  const own = new Set(spends(observed.txKey))
+  const inTime = [...tables.deposits.values()].filter(
+    (row) => row.paymentId === observed.paymentId && row.asset === observed.asset && !row.late && !row.dust,
   )
-  return earlier.reduce((first, row) => (row.seenAt < first ? row.seenAt : first), observed.seenAt)
+  const isReplaced = (txKey: string): boolean => {
+    const theirs = spends(txKey)
+    const paid = inTime.filter((row) => row.txKey === txKey)
+    return (
+      txKey !== observed.txKey &&
+      theirs.length > 0 &&
+      theirs.every((spent) => own.has(spent)) &&
+      paid.reduce((sum, row) => sum + row.amountAtoms, 0n) >= paidAtoms
+    )
+  }
+  const isRenamed = (row: DepositRow): boolean =>
+    row.outputIndex === SENT_BY_CONTRACT &&
+    observed.outputIndex === SENT_BY_CONTRACT &&
+    row.replacedBy === observed.txKey
+  return inTime
+    .filter((row) => isReplaced(row.txKey) || isRenamed(row))
+    .reduce((first, row) => (row.seenAt < first ? row.seenAt : first), observed.seenAt)
 }

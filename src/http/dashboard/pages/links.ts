@@ -109,7 +109,7 @@ const newLinkPage = async (call: PlaceCall): Promise<Sheet> => ({
 function readPriceOf(call: PlaceCall) {
   const currency = call.form.get('currency')
   if (!isFiat(currency)) throw invalidField('currency', 'invalid_currency', 'choose a currency')
-  const price = { fiatMinor: readTypedPrice('amount', call.form.get('amount')), currency }
+  const price = { fiatMinor: readTypedPrice('amount', call.form.get('amount'), currency), currency }
   requireFiatAmount(call.gateway.settings, price, 'amount')
   return price
 }

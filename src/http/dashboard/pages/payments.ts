@@ -149,7 +149,7 @@ export const paymentRows: readonly DashboardRow[] = [
       const payment = await change(call, async (tx, record) => {
         const made = await createPayment(gateway, tx, place.account, {
           asset,
-          fiatMinor: readTypedPrice('fiat_amount', form.get('fiat_amount')),
+          fiatMinor: readTypedPrice('fiat_amount', form.get('fiat_amount'), currency),
           fiatCurrency: currency,
           reference: form.get('reference').slice(0, 255) || null,
           customerEmail: email || null,

@@ -51,7 +51,7 @@ ${call.may('settings:write') && !pending && card(inForce ? 'Ask for another one'
 }
 
 function policyForm(call: PlaceCall, policy: ApprovalPolicy, people: number): Part {
-  return html`<p class="lead">${plural(people, 'person', 'people')} ${people === 1 ? 'is' : 'are'} pinned at the signer and can approve. Nobody approves what he asked for himself: one approval needs two people, two need three. Small payouts of a day add up, so that no more than the bound leaves in 24 hours without approvals.</p><form method="post" action="${call.here}/policy"><div class="rules">${ASSETS.map(
+  return html`<p class="lead">${plural(people, 'person', 'people')} ${people === 1 ? 'is' : 'are'} pinned at the signer and can approve. Nobody approves what he asked for himself: one approval needs two people, two need three. Small payouts of a day add up, so that less than the bound leaves in 24 hours without approvals.</p><form method="post" action="${call.here}/policy"><div class="rules">${ASSETS.map(
     (asset) => {
       const rule = policy.coins[asset]
       return html`<div class="pair">${field(call, { name: `from_${asset}`, label: `${asset} payouts from`, value: rule ? formatAmount(rule.fromAtoms, asset) : '', inputmode: 'decimal', maxlength: 40, unit: asset, placeholder: 'no approvals' })}${select(

@@ -22,7 +22,7 @@ import { html, type Part } from '../../hosted/html.ts'
 import { findPages } from '../layout.ts'
 import { card, empty } from '../parts.ts'
 import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { amountIn } from '../typed-price.ts'
+import { readTypedNumber } from '../typed-price.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
 const NATIVE = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
@@ -61,7 +61,7 @@ function pageOfId(call: PlaceCall, text: string): string | null {
 async function look(call: PlaceCall, text: string) {
   const { db } = call.gateway
   const { id, mode } = call.place.account
-  const amount = amountIn(text)
+  const amount = readTypedNumber(text)
   const isHash = /^(0x)?[0-9a-fA-F]{64}$/.test(text)
   const isName = !isHash && text.length >= 3
   const lookups = await lookupsOf(call, text)
