@@ -8,6 +8,7 @@ import test from 'node:test'
 
 /** Of each file that reads the wall clock, the moments that it reads it for. */
 const MOMENTS: Readonly<Record<string, string>> = {
+  'src/chains/bitcoin/tip.ts': 'the time of a block',
   'src/chains/ethereum/network.ts': 'the time of a block',
   'src/cli/doctor/clock.ts': 'the clocks of others',
   'src/cli/doctor/storage.ts': "the database's clock",
