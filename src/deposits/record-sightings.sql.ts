@@ -89,17 +89,19 @@ export async function recordSightings(
      ), observed as (
        select s.*, least(s.sighted_at, bumped.seen_at, renamed.seen_at) as seen_at from awaited s left join lateral (
          select min(seen_at) as seen_at from (
-           select min(d.seen_at) as seen_at, sum(d.amount_atoms) as paid_atoms from (
-             select distinct other.tx_key from deposit_inputs own
-             join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
-               and other.spent_index = own.spent_index and other.tx_key <> own.tx_key
-             where own.chain = $1 and own.tx_key = s.tx_key) conflicting
-           join deposits d on d.chain = $1 and d.tx_key = conflicting.tx_key
-           where d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
-             and not exists (select from deposit_inputs theirs where theirs.chain = $1 and theirs.tx_key = d.tx_key
-               and not exists (select from deposit_inputs own where own.chain = $1 and own.tx_key = s.tx_key
-                 and own.spent_tx = theirs.spent_tx and own.spent_index = theirs.spent_index))
-           group by d.tx_key) replaced
+           select min(seen_at) as seen_at, sum(atoms) as paid_atoms from (
+             select d.tx_key, min(d.seen_at) as seen_at, max(d.amount_atoms) as atoms from (
+               select distinct other.tx_key from deposit_inputs own
+               join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
+                 and other.spent_index = own.spent_index
+               where own.chain = $1 and own.tx_key = s.tx_key) conflicting
+             join deposits d on d.chain = $1 and d.tx_key = conflicting.tx_key
+             where d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
+               and not exists (select from deposit_inputs theirs where theirs.chain = $1 and theirs.tx_key = d.tx_key
+                 and not exists (select from deposit_inputs own where own.chain = $1 and own.tx_key = s.tx_key
+                   and own.spent_tx = theirs.spent_tx and own.spent_index = theirs.spent_index))
+             group by d.tx_key, d.output_index) outputs
+           group by tx_key) replaced
          where replaced.paid_atoms >= s.paid_atoms
        ) bumped on not s.is_over left join lateral (
          select min(d.seen_at) as seen_at from deposits d

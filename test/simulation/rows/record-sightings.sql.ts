@@ -1,5 +1,6 @@
 import { SENT_BY_CONTRACT } from '../../../src/core/ether-outputs.ts'
 import { newId } from '../../../src/core/ids.ts'
+import { larger } from '../../../src/core/money.ts'
 import type { PaymentKey } from '../../../src/deposits/deposits.sql.ts'
 import type * as real from '../../../src/deposits/record-sightings.sql.ts'
 import { type DepositRow, existing, run, type Tables } from './tables.ts'
@@ -87,12 +88,18 @@ function seenBefore(tables: Tables, observed: real.Sighting, paidAtoms: bigint):
   )
   const isReplaced = (txKey: string): boolean => {
     const theirs = spends(txKey)
-    const paid = inTime.filter((row) => row.txKey === txKey)
+    // Under one name a place may have held several sums.
+    const places = Map.groupBy(
+      inTime.filter((row) => row.txKey === txKey),
+      (row) => row.outputIndex,
+    )
+    const paid = [...places.values()].map((rows) =>
+      rows.reduce((most, { amountAtoms }) => larger(most, amountAtoms), 0n),
+    )
     return (
-      txKey !== observed.txKey &&
       theirs.length > 0 &&
       theirs.every((spent) => own.has(spent)) &&
-      paid.reduce((sum, row) => sum + row.amountAtoms, 0n) >= paidAtoms
+      paid.reduce((sum, atoms) => sum + atoms, 0n) >= paidAtoms
     )
   }
   const isRenamed = (row: DepositRow): boolean =>
