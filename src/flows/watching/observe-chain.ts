@@ -228,7 +228,7 @@ async function findFork(
   const lowest = tipHeight - REORGANISATION_DEPTH_MAX
   let differing = 0
   for (let height = Math.min(tipHeight, tip.height); height >= lowest; height--) {
-    const ours = await findBlockHash(gateway.db, chain, height)
+    const ours = height === tipHeight ? tipHash : await findBlockHash(gateway.db, chain, height)
     if (ours === null) break
     const hash = await port.blockHash(height)
     if (hash === null)
