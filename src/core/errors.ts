@@ -87,9 +87,13 @@ export class OutcomeUnknown extends OutsideFailure {
   override readonly name = 'OutcomeUnknown'
 }
 
-/** Stops the work when something that must never be is. */
-export function invariant(condition: unknown, message: string): asserts condition {
-  if (!condition) throw new InvariantBroken(message)
+/**
+ * Stops the work when something that must never be is.
+ *
+ * @param message - As a function where many payments pass and it takes time to say, as public ids do: a few µs each.
+ */
+export function invariant(condition: unknown, message: string | (() => string)): asserts condition {
+  if (!condition) throw new InvariantBroken(typeof message === 'string' ? message : message())
 }
 
 export class InvariantBroken extends Error {

@@ -1,7 +1,7 @@
 /** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
 
 import type { Asset, ChainName } from '../core/assets.ts'
-import { InvariantBroken } from '../core/errors.ts'
+import { invariant } from '../core/errors.ts'
 import { GATEWAY } from '../core/gateway-account.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import { formatCoins } from '../core/money.ts'
@@ -32,12 +32,14 @@ export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
   const transfers = entry.transfers.filter((transfer) => transfer.atoms !== 0n)
   for (const transfer of transfers) {
     const { asset, atoms, debit, credit } = transfer
-    if (atoms < 0n)
-      throw new InvariantBroken(
-        `a transfer of ${sayCause(entry.cause)} is negative: ${formatCoins(atoms, asset)}`,
-      )
-    if (entry.accountId === GATEWAY && (isMerchant(debit) || isMerchant(credit)))
-      throw new InvariantBroken(`${sayCause(entry.cause)} moves a merchant's balance without a merchant`)
+    invariant(
+      atoms > 0n,
+      () => `a transfer of ${sayCause(entry.cause)} is negative: ${formatCoins(atoms, asset)}`,
+    )
+    invariant(
+      entry.accountId !== GATEWAY || !(isMerchant(debit) || isMerchant(credit)),
+      () => `${sayCause(entry.cause)} moves a merchant's balance without a merchant`,
+    )
   }
   const { kind, subjectId, number } = entry.cause
   const id = newRowId()
@@ -66,12 +68,11 @@ async function writeTransfers(tx: Tx, entries: readonly BookedEntry[]): Promise<
   )
   const places = new Set(changed.map(({ place }) => Number(place)))
   for (const [index, { cause, asset, kind, atoms }] of changes.entries())
-    if (!places.has(index + 1))
-      throw new InvariantBroken(
-        atoms < 0n
-          ? `${sayCause(cause)} takes ${formatCoins(-atoms, asset)} from an empty ${kind} balance, or from one of another chain`
-          : `${sayCause(cause)} adds ${asset} to a ${kind} balance of another chain`,
-      )
+    invariant(places.has(index + 1), () =>
+      atoms < 0n
+        ? `${sayCause(cause)} takes ${formatCoins(-atoms, asset)} from an empty ${kind} balance, or from one of another chain`
+        : `${sayCause(cause)} adds ${asset} to a ${kind} balance of another chain`,
+    )
   await runRows(
     tx,
     INSERT_TRANSFERS,

@@ -60,7 +60,10 @@ export interface CustomerChange {
 export async function adjustCustomer(tx: Tx, change: CustomerChange): Promise<void> {
   const { accountId: account_id, customerId: id, orders, spentMinor: spent } = change
   const adjusted = await runRows(tx, ADJUST, [{ account_id, id, orders, spent }])
-  invariant(adjusted.length === 1, `customer ${showId('cus', change.customerId)} is not there to be adjusted`)
+  invariant(
+    adjusted.length === 1,
+    () => `customer ${showId('cus', change.customerId)} is not there to be adjusted`,
+  )
 }
 
 /** Locks them in the order of their keys; one customer may have several of the orders. */

@@ -18,7 +18,7 @@ export interface UnresolvedKey {
 export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
   invariant(
     atoms >= 0n,
-    `${formatCoins(atoms, key.asset)} can not be held for payment ${showId('pay', key.paymentId)}`,
+    () => `${formatCoins(atoms, key.asset)} can not be held for payment ${showId('pay', key.paymentId)}`,
   )
   await doLast(tx, changeUnresolved, { ...key, atoms })
 }
@@ -32,7 +32,7 @@ export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): 
 export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
   invariant(
     atoms >= 0n,
-    `${formatCoins(atoms, key.asset)} can not be taken from payment ${showId('pay', key.paymentId)}`,
+    () => `${formatCoins(atoms, key.asset)} can not be taken from payment ${showId('pay', key.paymentId)}`,
   )
   await doLast(tx, changeUnresolved, { ...key, atoms: -atoms })
 }
@@ -59,7 +59,10 @@ async function changeUnresolved(tx: Tx, changes: readonly UnresolvedChange[]): P
   )
   const places = new Set(found.map(({ place }) => Number(place)))
   for (const [index, { asset, paymentId }] of taken.entries())
-    invariant(places.has(index + 1), `nothing of ${asset} is held for payment ${showId('pay', paymentId)}`)
+    invariant(
+      places.has(index + 1),
+      () => `nothing of ${asset} is held for payment ${showId('pay', paymentId)}`,
+    )
 }
 
 const KEYED_ATOMS = { account_id: 'uuid', payment_id: 'uuid', asset: 'text', atoms: 'numeric' } as const

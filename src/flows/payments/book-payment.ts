@@ -4,7 +4,7 @@
  * gone books the rest to `loss`, and the next settlement pays that back first.
  */
 import type { Asset } from '../../core/assets.ts'
-import { InvariantBroken, invariant } from '../../core/errors.ts'
+import { invariant } from '../../core/errors.ts'
 import { showId, type WithdrawalId } from '../../core/ids.ts'
 import { smaller } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -153,5 +153,5 @@ async function postOnce(
   transfers: readonly Transfer[],
 ): Promise<void> {
   const booked = await post(tx, { accountId: of.accountId, chain, cause, transfers })
-  if (!booked) throw new InvariantBroken(`${sayCause(cause)} was booked before`)
+  invariant(booked, () => `${sayCause(cause)} was booked before`)
 }

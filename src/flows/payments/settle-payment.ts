@@ -51,7 +51,7 @@ export async function settlePayment(
   paymentId: PaymentId,
 ): Promise<Settled> {
   const found = await lockPayment(tx, accountId, paymentId)
-  invariant(found, `payment ${showId('pay', paymentId)} is gone while it is claimed`)
+  invariant(found, () => `payment ${showId('pay', paymentId)} is gone while it is claimed`)
   let payment = found
   requireAuthenticTerms(gateway.secrets, payment)
   const { chain: name } = payment
@@ -84,7 +84,7 @@ export async function settlePayment(
     if (step.because === 'left_and_paid' && !(await returnToPayment(tx, payment))) break
     invariant(
       count < STEPS_MAX,
-      `payment ${showId('pay', paymentId)} steps in a circle: ${payment.status} to ${step.to}`,
+      () => `payment ${showId('pay', paymentId)} steps in a circle: ${payment.status} to ${step.to}`,
     )
     payment = await take(tx, payment, step, deposits)
     crashPoint(`settle:${step.to}`)
